@@ -1,0 +1,95 @@
+"""What is written in terms of UOps but needs no Tensor: buffers and their arrays, and the
+operations that are expressions of simpler ones.
+"""
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from uopc.dtype import from_np
+from uopc.uop import Ops, ParamArg, UOp
+
+LOG2_E = math.log2(math.e)
+LN_2 = math.log(2)
+
+_slots = itertools.count(1)
+
+
+def new_buffer(array: np.ndarray) -> UOp:
+    """A fresh BUFFER that owns `array` (not copied; made C-contiguous if it is not)."""
+    array = np.ascontiguousarray(array).reshape(array.shape)
+    buffer = UOp(Ops.BUFFER, (), ParamArg(next(_slots), from_np(array.dtype), array.shape))
+    buffer.__dict__["np"] = array
+    return buffer
+
+
+def base_buffer(u: UOp) -> UOp:
+    """The BUFFER at the bottom of a chain of RESHAPEs. Raises ValueError if there is none."""
+    base = u
+    while base.op is Ops.RESHAPE:
+        base = base.src[0]
+    if base.op is not Ops.BUFFER:
+        raise ValueError(f"{u!r} is not a contiguous buffer: below its RESHAPEs lies {base!r}")
+    return base
+
+
+def is_contiguous_buffer(u: UOp) -> bool:
+    """True for a BUFFER, or a chain of RESHAPEs on one."""
+    while u.op is Ops.RESHAPE:
+        u = u.src[0]
+    return u.op is Ops.BUFFER
+
+
+def buffer_data(u: UOp) -> np.ndarray:
+    """The array of a contiguous buffer, in its shape. Raises ValueError if it has none."""
+    base = base_buffer(u)
+    if "np" not in base.__dict__:
+        raise ValueError(f"{base!r} has no data")
+    return base.__dict__["np"].reshape(u.shape)
+
+
+# *** expressions ***
+
+
+def exp(x: UOp) -> UOp:
+    return (x * LOG2_E).exp2()
+
+
+def log(x: UOp) -> UOp:
+    return x.log2() * LN_2
+
+
+def broadcast_shape(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """NumPy's broadcasting. Raises ValueError that names the shapes."""
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise ValueError("shapes do not broadcast: " + " and ".join(map(str, shapes))) from None
+
+
+def broadcast(x: UOp, shape: tuple[int, ...]) -> UOp:
+    """`x` repeated to `shape`, with axes added in front."""
+    return x.reshape((1,) * (len(shape) - len(x.shape)) + x.shape).expand(shape)
+
+
+def reduce_axes(x: UOp, op: Ops, axes: Sequence[int], keepdim: bool = False) -> UOp:
+    """Combine `axes` (non-negative) with `op`, wherever they stand."""
+    kept = [a for a in range(len(x.shape)) if a not in axes]
+    result = x.permute((*kept, *sorted(axes))).reduce(op, len(axes))
+    return result.reshape([1 if a in axes else n for a, n in enumerate(x.shape)]) \
+        if keepdim else result
+
+
+def matmul(a: UOp, b: UOp) -> UOp:
+    """(..., n, k) @ (..., k, m): a multiplication over (..., n, m, k), the last axis summed."""
+    *_, n, k = a.shape
+    m = b.shape[-1]
+    batch = broadcast_shape(a.shape[:-2], b.shape[:-2])
+    rank = len(b.shape)
+    left = a.reshape((*a.shape[:-1], 1, k))
+    right = b.permute((*range(rank - 2), rank - 1, rank - 2)).reshape((*b.shape[:-2], 1, m, k))
+    full = (*batch, n, m, k)
+    return (broadcast(left, full) * broadcast(right, full)).reduce(Ops.ADD, 1)

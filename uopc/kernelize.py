@@ -1,0 +1,265 @@
+"""Where the graph is cut into kernels, and the cache of what came of it.
+
+In: the roots of a shape graph. Out: a Plan, cached under the *structure* of the graph, and one
+BUFFER per root. Afterwards there are no STAGEs: each became a kernel's output.
+
+    softmax(x)  →  r_4 (row maximum)   r_4 (row sum of exponentials)   e_4_8
+
+The textbook policy (level 0): a kernel ends at every root, STAGE and REDUCE; everything between is
+fused into its consumer, and an expensive expression that is broadcast gets a STAGE first.
+"""
+from __future__ import annotations
+
+import sys
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+
+import numpy as np
+
+from uopc import config, spec
+from uopc.composite import base_buffer, buffer_data, is_contiguous_buffer, new_buffer
+from uopc.counters import counters
+from uopc.explain import first_difference
+from uopc.plan import Kernel, Plan, Ref
+from uopc.rangeify import lower
+from uopc.render_c import render_c
+from uopc.runtime import Program, build_all
+from uopc.uop import ALU, MOVEMENT, Ops, ParamArg, UOp, prod
+
+__all__ = ["DEBUG", "Kernel", "Plan", "base_buffer", "buffer_data", "is_contiguous_buffer",
+           "make_plan", "new_buffer", "realize", "stage_broadcast_compute"]
+
+DEBUG = config.EnvInt("DEBUG")
+BROADCAST_FACTOR = 4      # an EXPAND that repeats less than this recomputes cheaply
+MIN_STAGED_WORK = 4096    # ALU operations below which a kernel of its own does not pay
+PLAN_LIMIT = 512          # plans kept; the one unused for longest goes first
+
+StructureKey = tuple
+_plans: OrderedDict[StructureKey, Plan] = OrderedDict()
+
+
+# *** the policy ***
+
+
+def _fused_work(base: UOp) -> int:
+    """ALU operations that computing `base` takes when everything up to it is fused."""
+    inside = base.toposort(stop=lambda u: u.op in (Ops.BUFFER, Ops.REDUCE, Ops.STAGE))
+    return sum(u.op in ALU for u in inside) * prod(base.shape)
+
+
+def stage_broadcast_compute(roots: Sequence[UOp], factor: int = BROADCAST_FACTOR) -> list[UOp]:
+    """Put a STAGE on each expensive expression that an EXPAND repeats `factor` times or more,
+    since without one each of its copies would be computed again."""
+    targets = set()
+    for u in UOp(Ops.SINK, tuple(roots)).toposort():
+        if u.op is not Ops.EXPAND or prod(u.shape) < factor * max(1, prod(u.src[0].shape)):
+            continue
+        base = u.src[0]
+        while base.op in MOVEMENT:
+            base = base.src[0]
+        if base.op in ALU and base.op is not Ops.CAST and base.shape \
+                and _fused_work(base) >= MIN_STAGED_WORK:
+            targets.add(base)
+    return UOp.wrap(roots, targets, UOp.stage)
+
+
+def _homes(roots: Sequence[UOp], fuse_reduce: bool) -> dict[UOp, UOp]:
+    """For each node whose value will lie in memory as it is: the node that puts it there.
+
+    A RESHAPE, and a STAGE of what lies in memory already, need nothing of their own.
+    """
+    homes: dict[UOp, UOp] = {}
+    wanted = set(roots)
+    for u in UOp(Ops.SINK, tuple(roots)).toposort():
+        cut = u.op in (Ops.BUFFER, Ops.SCATTER) or (u.op is Ops.REDUCE and not fuse_reduce)
+        if u.op in (Ops.RESHAPE, Ops.STAGE) and u.src[0] in homes:
+            homes[u] = homes[u.src[0]]
+        elif cut or u.op is Ops.STAGE or u in wanted:
+            homes[u] = u
+    return homes
+
+
+def _materialize_points(roots: Sequence[UOp], fuse_reduce: bool = False) -> list[UOp]:
+    """The nodes at which a kernel ends, in the order in which the kernels run."""
+    return [u for u, home in _homes(roots, fuse_reduce).items()
+            if home is u and u.op is not Ops.BUFFER]
+
+
+def _kernel_name(body: UOp) -> str:
+    """r_ or e_ (with or without a reduction), then the output's shape."""
+    reduces = any(u.op in (Ops.REDUCE, Ops.SCATTER) for u in body.toposort())
+    return ("r_" if reduces else "e_") + ("_".join(map(str, body.shape)) or "1")
+
+
+def _flops(body: UOp) -> int:
+    """One per element of each ALU node, and a reduction's source elements."""
+    total = 0
+    for u in body.toposort():
+        if u.op in ALU:
+            total += prod(u.shape)
+        elif u.op is Ops.REDUCE:
+            total += prod(u.src[0].shape)
+        elif u.op is Ops.SCATTER:
+            total += prod(u.src[1].shape)
+    return total
+
+
+# *** roots → Plan ***
+
+
+def make_plan(roots: Sequence[UOp], fuse_reduce: bool = False,
+              opt: int | None = None) -> tuple[Plan, list[UOp]]:
+    """(the Plan that computes `roots`, its input BUFFERs in order). Looks into no cache.
+
+    `fuse_reduce` keeps reductions inside their consumers' kernels. `opt` is the optimizer level;
+    None is level 0. Raises ValueError for a level that does not exist.
+    """
+    _check_level(opt)
+    spec.check(UOp(Ops.SINK, tuple(roots)), spec.shape_rules, "building the graph")
+    inputs = _input_buffers(roots)
+    roots = _strip_detach(roots)
+    if not fuse_reduce:
+        roots = stage_broadcast_compute(roots)
+    return _Planner(roots, inputs, fuse_reduce).plan(), inputs
+
+
+def _check_level(opt: int | None) -> None:
+    if opt is not None and opt not in config.LEVELS:
+        raise ValueError(f"there is no optimizer level {opt}; the levels are {config.LEVELS}")
+
+
+def _input_buffers(roots: Sequence[UOp]) -> list[UOp]:
+    return [u for u in UOp(Ops.SINK, tuple(roots)).toposort() if u.op is Ops.BUFFER]
+
+
+def _strip_detach(roots: Sequence[UOp]) -> list[UOp]:
+    targets = [u for u in UOp(Ops.SINK, tuple(roots)).toposort()
+               if u.op is Ops.STAGE and u.arg == "detach"]
+    return UOp.wrap(roots, targets, lambda u: u.src[0])
+
+
+class _Planner:
+    """Walks the graph once, sources first, and makes a kernel at each point."""
+
+    def __init__(self, roots: Sequence[UOp], inputs: Sequence[UOp], fuse_reduce: bool) -> None:
+        self.roots = roots
+        self.homes = _homes(roots, fuse_reduce)
+        self.root_homes = {self.homes[r] for r in roots}
+        self.refs: dict[UOp, Ref] = {u: ("in", i) for i, u in enumerate(inputs)}
+        self.plan_storage: dict[str, list] = {"tmp": [], "out": []}
+        self.kernels: list[tuple[str, str, list[Ref], int]] = []
+        self.rendered: dict[UOp, tuple[str, str, list[int]]] = {}
+
+    def plan(self) -> Plan:
+        done: dict[UOp, UOp] = {}  # with every point below replaced by the buffer it lies in
+        for u in UOp(Ops.SINK, tuple(self.roots)).toposort():
+            rebuilt = u.replace(src=tuple([done[s] for s in u.src]))
+            home = self.homes.get(u)
+            if home is not None and home is not u:
+                rebuilt = done[home].reshape(u.shape)
+            elif home is u and u.op is not Ops.BUFFER:
+                rebuilt = self.emit(u, rebuilt.src[0] if u.op is Ops.STAGE else rebuilt)
+            done[u] = rebuilt
+        build_all([src for _, src, _, _ in self.kernels])
+        kernels = [Kernel(name, src, refs, Program(src, name), flops)
+                   for name, src, refs, flops in self.kernels]
+        results = [(self.refs[base_buffer(done[r])], r.shape) for r in self.roots]
+        return Plan(kernels, self.plan_storage["tmp"], self.plan_storage["out"], results)
+
+    def emit(self, point: UOp, body: UOp) -> UOp:
+        """A kernel that computes `body`; returns the buffer in which its result lies."""
+        kind = "out" if point in self.root_homes else "tmp"
+        slots = self.plan_storage[kind]
+        out = UOp(Ops.BUFFER, (), ParamArg(len(slots), point.dtype, point.shape, kind))
+        self.refs[out] = (kind, len(slots))
+        slots.append((point.dtype, prod(point.shape)))
+        buffers = [u for u in body.toposort() if u.op is Ops.BUFFER] + [out]
+        params = {u: UOp(Ops.BUFFER, (), u.arg._replace(slot=k, addrspace="kernel"))
+                  for k, u in enumerate(buffers)}
+        name, src, alive = self.render(body.substitute(params), params[out])
+        self.kernels.append((name, src, [self.refs[buffers[k]] for k in alive], _flops(body)))
+        return out
+
+    def render(self, body: UOp, out: UOp) -> tuple[str, str, list[int]]:
+        """(name, C, the slots that the lowered program still uses) of a kernel's body."""
+        if body not in self.rendered:
+            sink = lower(body, out)
+            alive = sorted(u.arg.slot for u in sink.toposort() if u.op is Ops.BUFFER)
+            name = _kernel_name(body)
+            self.rendered[body] = name, render_c(sink, name), alive
+        return self.rendered[body]
+
+
+# *** the cache, and running ***
+
+
+def _structure_key(roots: Sequence[UOp], fuse_reduce: bool = False,
+                   opt: int | None = None) -> StructureKey:
+    """The graph without the identity of its buffers: equal keys mean that one plan serves both."""
+    return _structure(UOp(Ops.SINK, tuple(roots)).toposort(), fuse_reduce, opt)
+
+
+def _structure(order: list[UOp], fuse_reduce: bool, opt: int | None) -> StructureKey:
+    position: dict[UOp, int] = {}
+    nodes = []
+    for k, u in enumerate(order):
+        position[u] = k
+        if u.op is Ops.BUFFER:
+            nodes.append((u.op, u.dtype, u.shape))
+        else:
+            nodes.append((u.op, u.argkey, *[position[s] for s in u.src]))
+    return (fuse_reduce, opt or 0, tuple(nodes))
+
+
+def realize(roots: Sequence[UOp], fuse_reduce: bool = False,
+            opt: int | None = None) -> list[UOp]:
+    """Compute `roots`; returns one BUFFER per root, in order. Equal roots are computed once.
+
+    Raises what `make_plan` raises, and CompileError when the C compiler is missing or fails.
+    """
+    if not roots:
+        return []
+    debug = int(DEBUG)
+    UOp.track_origins = debug >= 1 or bool(config.read_int("SPEC"))
+    start = time.perf_counter()
+    order = UOp(Ops.SINK, tuple(roots)).toposort()
+    key = _structure(order, fuse_reduce, opt)
+    plan = _plans.get(key)
+    hit = plan is not None
+    if hit:
+        counters.plan_hits += 1
+        _plans.move_to_end(key)
+    else:
+        counters.plan_misses += 1
+        if debug >= 1 and _plans:
+            print(f"uopc: new plan; {first_difference(key, order, _plans)}", file=sys.stderr)
+        plan, _ = make_plan(roots, fuse_reduce, opt)
+        _plans[key] = plan
+        if len(_plans) > PLAN_LIMIT:
+            _plans.popitem(last=False)
+        counters.plan_time += time.perf_counter() - start
+    inputs = [u for u in order if u.op is Ops.BUFFER]
+    arrays = [buffer_data(u) for u in inputs]
+    scheduled = time.perf_counter()
+    counters.schedule_time += scheduled - start
+    outs = plan.run(arrays, debug)
+    if debug >= 1:
+        print(f"uopc: {len(plan.kernels)} kernels, plan {'hit' if hit else 'miss'}, schedule "
+              f"{(scheduled - start) * 1e3:.2f} ms, run "
+              f"{(time.perf_counter() - scheduled) * 1e3:.2f} ms", file=sys.stderr)
+    return _results(plan, inputs, outs)
+
+
+def _results(plan: Plan, inputs: Sequence[UOp], outs: Sequence[np.ndarray]) -> list[UOp]:
+    made: dict[tuple, UOp] = {}
+    for ref, shape in plan.results:
+        kind, k = ref
+        if (ref, shape) in made:
+            continue
+        if kind == "in" and inputs[k].shape == shape:
+            made[ref, shape] = inputs[k]
+        else:
+            data = buffer_data(inputs[k]) if kind == "in" else outs[k]
+            made[ref, shape] = new_buffer(data.reshape(shape))
+    return [made[result] for result in plan.results]

@@ -1,0 +1,108 @@
+"""Loops as a graph → a list of steps in the order in which a program takes them.
+
+Every statement goes into the outermost loop that its operands allow, and within a loop statements
+keep their topological order. An inner loop counts as one statement, standing where its END does.
+
+    END(STORE(..r0..r1..), r0, r1)  →  open r0, open r1, do STORE, close r1, close r0
+"""
+from __future__ import annotations
+
+from collections import Counter
+from typing import Literal, NamedTuple
+
+from uopc.uop import ALU, Ops, UOp
+
+MAX_NESTING = 60  # of one inlined expression; clang refuses more than 256 brackets
+
+
+class Step(NamedTuple):
+    kind: Literal["open", "do", "close"]
+    node: UOp  # a RANGE for open and close, else a statement
+
+
+def open_ranges(root: UOp) -> dict[UOp, frozenset[UOp]]:
+    """For each node below `root`, the loops it has to be inside of."""
+    inside: dict[UOp, frozenset[UOp]] = {}
+    for node in root.toposort():
+        if node.op is Ops.RANGE:
+            inside[node] = frozenset((node,))
+        else:
+            below = frozenset().union(*[inside[s] for s in node.src])
+            inside[node] = below - set(node.src[1:]) if node.op is Ops.END else below
+    return inside
+
+
+def statements(sink: UOp) -> set[UOp]:
+    """The nodes that become a line of their own: memory accesses, accumulators, and ALU values
+    that are used more than once or would nest too deeply."""
+    order = sink.toposort()
+    uses: Counter[UOp] = Counter({sink: 1})
+    for node in reversed(order):
+        times = uses[node] if node.op is Ops.INDEX else 1
+        for s in node.src:
+            uses[s] += times
+    chosen: set[UOp] = set()
+    depth: dict[UOp, int] = {}
+    for node in order:
+        depth[node] = 1 + max((depth[s] for s in node.src), default=0)
+        if node.op in (Ops.LOAD, Ops.STORE, Ops.ACC) or (
+                node.op in ALU and (uses[node] > 1 or depth[node] > MAX_NESTING)):
+            chosen.add(node)
+            depth[node] = 0
+    return chosen
+
+
+def linearize(sink: UOp) -> list[Step]:
+    """The steps of the program. Raises ValueError when loops would have to cross."""
+    order = sink.toposort()
+    inside = open_ranges(sink)
+    path = _nesting(order, inside)
+    lines = statements(sink)
+    blocks: dict[UOp | None, list[UOp]] = {None: []}
+    for node in order:
+        if node.op is Ops.END:
+            outer = _deepest(inside[node], path)
+            for r in node.src[1:]:
+                blocks.setdefault(outer, []).append(r)
+                outer = r
+        elif node in lines:
+            blocks.setdefault(_deepest(inside[node], path), []).append(node)
+    steps: list[Step] = []
+    stack = [iter(blocks[None])]
+    opened: list[UOp] = []
+    while stack:
+        node = next(stack[-1], None)
+        if node is None:
+            stack.pop()
+            if opened:
+                steps.append(Step("close", opened.pop()))
+        elif node.op is Ops.RANGE:
+            steps.append(Step("open", node))
+            opened.append(node)
+            stack.append(iter(blocks.get(node, ())))
+        else:
+            steps.append(Step("do", node))
+    return steps
+
+
+def _nesting(order: list[UOp], inside: dict[UOp, frozenset[UOp]]) -> dict[UOp, tuple[UOp, ...]]:
+    """For each RANGE, the loops around it and itself, outermost first."""
+    path: dict[UOp, tuple[UOp, ...]] = {}
+    for node in reversed(order):  # an outer END comes after the inner ones
+        if node.op is Ops.END:
+            outer = _deepest(inside[node], path)
+            around = path[outer] if outer is not None else ()
+            for r in node.src[1:]:
+                around = (*around, r)
+                path[r] = around
+    return path
+
+
+def _deepest(ranges: frozenset[UOp], path: dict[UOp, tuple[UOp, ...]]) -> UOp | None:
+    if not ranges:
+        return None
+    deepest = max(ranges, key=lambda r: len(path[r]))
+    if not ranges <= set(path[deepest]):
+        numbers = sorted(r.arg[0] for r in ranges)
+        raise ValueError(f"ranges {numbers} are needed together, but their loops do not nest")
+    return deepest

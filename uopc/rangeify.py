@@ -1,0 +1,252 @@
+"""Shape graph → loops. In: one kernel's body, which reads only BUFFERs. Out: a SINK of stores in
+loops. Afterwards there are no movement operations, no shapes and no REDUCE over axes.
+
+A value is asked for *at an index*: each movement operation only changes the index that is passed
+on to its source, so all of them vanish.
+
+    out (2, 4) = a.permute((1, 0)) * 2
+    →  END(STORE(INDEX(out, r0*4 + r1), MUL(LOAD(INDEX(a, r1*2 + r0)), 2)), r0, r1)
+
+Passes (each a function on the SINK): see `LOWER_PASSES`.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import NamedTuple
+
+from uopc import spec
+from uopc.dtype import DType, dtypes
+from uopc.linearize import open_ranges
+from uopc.rewrite import graph_rewrite
+from uopc.simplify import simplify_rules
+from uopc.uop import ALU, IDENTITY, MOVEMENT, Ops, UOp, prod
+
+Index = tuple[UOp, ...]
+Request = tuple[UOp, Index, UOp | None]  # the value of a node, at an index, where a gate is open
+
+
+class Pass(NamedTuple):
+    """A named step of the compiler. `after` says what holds when it is done."""
+
+    name: str
+    run: Callable[[UOp], UOp]
+    after: str
+
+
+def lower(body: UOp, out: UOp) -> UOp:
+    """The loops that compute `body` into the BUFFER `out`, as a SINK that `render_c` takes."""
+    if out.op is not Ops.BUFFER or prod(out.shape) != prod(body.shape or body.src[0].shape):
+        raise ValueError(f"the output must be a BUFFER of {body.shape}, got {out!r}")
+    sink = lower_movement(body, out)
+    spec.check(sink, spec.loop_rules, "lower_movement")
+    for step in LOWER_PASSES:
+        sink = step.run(sink)
+        spec.check(sink, spec.loop_rules, step.name)
+    return sink
+
+
+def lower_movement(body: UOp, out: UOp) -> UOp:
+    """Give every value its index. REDUCE becomes a REDUCE over ranges."""
+    return _Lowering(body).store_all(body, out)
+
+
+def simplify(sink: UOp) -> UOp:
+    return graph_rewrite(sink, simplify_rules)
+
+
+def place_accumulators(sink: UOp) -> UOp:
+    """REDUCE(value, r) op ADD  →  acc = 0; for r: acc = acc + value; then acc is read once.
+
+    The accumulator lives in the loops that the result depends on.
+    """
+    done: dict[UOp, UOp] = {}
+    number = 0
+    for node in sink.toposort():
+        rebuilt = node.replace(src=tuple(done[s] for s in node.src))
+        if node.op is Ops.REDUCE:
+            rebuilt = _accumulate(rebuilt, number)
+            number += 1
+        done[node] = rebuilt
+    return done[sink]
+
+
+LOWER_PASSES = (
+    Pass("simplify", simplify, "no index arithmetic that bounds can decide is left"),
+    Pass("place_accumulators", place_accumulators, "no REDUCE is left"),
+)
+
+
+def _accumulate(reduce: UOp, number: int) -> UOp:
+    value, *ranges = reduce.src
+    outer = open_ranges(value)[value] - set(ranges)
+    acc = UOp(Ops.ACC, tuple(sorted(outer, key=lambda r: r.arg[0])), (number, reduce.dtype))
+    start = UOp.const(IDENTITY[reduce.arg](reduce.dtype), reduce.dtype)
+    initialized = UOp(Ops.STORE, (acc, start))
+    so_far = UOp(Ops.LOAD, (acc, initialized, *ranges))
+    updated = UOp(Ops.STORE, (acc, so_far.alu(reduce.arg, value)))
+    return UOp(Ops.LOAD, (acc, UOp(Ops.END, (updated, *ranges))))
+
+
+def movement_index(u: UOp, index: Index) -> tuple[Index, list[UOp]]:
+    """Where in its source a movement operation finds the element at `index`, and the conditions
+    under which it is there at all (PAD). This is the whole meaning of the movement operations."""
+    source = u.src[0].shape
+    if u.op is Ops.RESHAPE:
+        return unflatten(flatten(index, u.shape), source), []
+    if u.op is Ops.EXPAND:
+        return tuple(UOp.const(0, i.dtype) if n == 1 else i
+                     for i, n in zip(index, source, strict=True)), []
+    if u.op is Ops.PERMUTE:
+        return tuple(index[u.arg.index(axis)] for axis in range(len(source))), []
+    if u.op is Ops.SHRINK:
+        return tuple(i + start for i, (start, _) in zip(index, u.arg, strict=True)), []
+    if u.op is Ops.FLIP:
+        return tuple(i * -1 + (n - 1) if axis in u.arg else i
+                     for axis, (i, n) in enumerate(zip(index, source, strict=True))), []
+    conditions = []
+    for i, (before, after), n in zip(index, u.arg, source, strict=True):
+        conditions += [UOp.const(before - 1, i.dtype) < i] if before else []
+        conditions += [i < before + n] if after else []
+    return tuple(i + -before for i, (before, _) in zip(index, u.arg, strict=True)), conditions
+
+
+def flatten(index: Index, shape: tuple[int, ...]) -> UOp:
+    """Row-major position of `index` in `shape`."""
+    flat, stride = None, 1
+    for i, n in zip(reversed(index), reversed(shape), strict=True):
+        if n != 1:
+            part = i * stride
+            flat = part if flat is None else part + flat
+        stride *= n
+    return UOp.const(0, index[0].dtype if index else dtypes.i32) if flat is None else flat
+
+
+def unflatten(flat: UOp, shape: tuple[int, ...]) -> Index:
+    """The index in `shape` of the row-major position `flat`."""
+    index, stride = [], 1
+    for n in reversed(shape):
+        empty = n == 1 or prod(shape) == 0
+        index.append(UOp.const(0, flat.dtype) if empty else flat // stride % n)
+        stride *= n
+    return tuple(reversed(index))
+
+
+class _Lowering:
+    """The state of one `lower_movement`: range numbers, and what was lowered already."""
+
+    def __init__(self, body: UOp) -> None:
+        largest = max((prod(u.shape) for u in body.toposort() if u.shape is not None), default=1)
+        self.index_dtype: DType = dtypes.i64 if largest > dtypes.i32.max else dtypes.i32
+        self.range_count = 0
+        self.values: dict[Request, UOp] = {}
+        self.simplified: dict[UOp, UOp] = {}
+
+    def simplify(self, u: UOp) -> UOp:
+        return graph_rewrite(u, simplify_rules, self.simplified)
+
+    def new_ranges(self, shape: tuple[int, ...]) -> Index:
+        """A loop for each axis; an axis of size 1 needs none."""
+        index = []
+        for n in shape:
+            if n == 1:
+                index.append(UOp.const(0, self.index_dtype))
+                continue
+            index.append(UOp(Ops.RANGE, (), (self.range_count, n)).cast(self.index_dtype))
+            self.range_count += 1
+        return tuple(index)
+
+    def store_all(self, body: UOp, out: UOp) -> UOp:
+        index = self.new_ranges(out.shape)
+        target = UOp(Ops.INDEX, (out, self.simplify(flatten(index, out.shape))))
+        if body.op is Ops.SCATTER:
+            zero = UOp(Ops.STORE, (target, UOp.const(0, out.dtype)))
+            return UOp(Ops.SINK, (self.scatter(body, out, _end(zero, index)),))
+        value = self.value((body, index, None))
+        return UOp(Ops.SINK, (_end(UOp(Ops.STORE, (target, value)), index),))
+
+    def scatter(self, body: UOp, out: UOp, zeroed: UOp) -> UOp:
+        """for i, c: out[index[i], c] += x[i, c]. An index that is out of range adds nothing."""
+        index, x = body.src
+        at = self.new_ranges(x.shape)
+        row = self.value((index, at[:len(index.shape)], None))
+        inside = self.inside(row, body.arg)
+        flat = flatten((row.cast(self.index_dtype), *at[len(index.shape):]), out.shape)
+        target = UOp(Ops.INDEX, (out, inside.where(flat, UOp.const(0, flat.dtype))))
+        loops = tuple(r for i in at for r in _ranges(i))
+        so_far = UOp(Ops.LOAD, (target, zeroed, *loops))
+        added = inside.where(self.value((x, at, None)), UOp.const(0, x.dtype))
+        return _end(UOp(Ops.STORE, (target, so_far + added)), at)
+
+    def inside(self, row: UOp, rows: int) -> UOp:
+        return self.simplify((UOp.const(-1, row.dtype) < row) & (row < UOp.const(rows, row.dtype))
+                             if row.dtype.min < 0 else row < UOp.const(rows, row.dtype))
+
+    def value(self, root: Request) -> UOp:
+        """Run `lower_node` on `root` and on all that it asks for, without recursion."""
+        stack = [(root, self.lower_node(*root))]
+        answer: UOp | None = None
+        while stack:
+            request, steps = stack[-1]
+            try:
+                wanted = steps.send(answer)
+            except StopIteration as finished:
+                answer = self.values[request] = finished.value
+                stack.pop()
+                continue
+            answer = self.values.get(wanted)
+            if answer is None:
+                stack.append((wanted, self.lower_node(*wanted)))
+        return self.values[root]
+
+    def lower_node(self, u: UOp, index: Index, gate: UOp | None) -> Generator[Request, UOp, UOp]:
+        """The value of `u` at `index`. Yields what it needs to know of other nodes."""
+        if u.op is Ops.CONST:
+            return u
+        if u.op is Ops.IOTA:
+            return index[0].cast(u.dtype)
+        if u.op is Ops.BUFFER:
+            flat = self.simplify(flatten(index, u.shape))
+            return UOp(Ops.LOAD, (UOp(Ops.INDEX, (u, flat) if gate is None else (u, flat, gate)),))
+        if u.op in ALU:
+            values = []
+            for s in u.src:
+                values.append((yield s, index if s.shape else (), gate))
+            return UOp(u.op, tuple(values), u.arg)
+        if u.op in MOVEMENT:
+            moved, conditions = movement_index(u, index)
+            moved = tuple(map(self.simplify, moved))
+            valid = self.all_of(conditions, None)
+            value = yield u.src[0], moved, self.all_of(conditions, gate)
+            return value if valid is None else valid.where(value, UOp.const(0, u.dtype))
+        if u.op is Ops.STAGE:
+            return (yield u.src[0], index, gate)
+        if u.op is Ops.REDUCE:
+            op, n = u.arg
+            inner = self.new_ranges(u.src[0].shape[-n:])
+            value = yield u.src[0], index + inner, gate
+            ranges = tuple(r for i in inner for r in _ranges(i))
+            return UOp(Ops.REDUCE, (value, *ranges), op) if ranges else value
+        if u.op is Ops.GATHER:
+            x, rows = u.src
+            split = len(rows.shape)
+            row = yield rows, index[:split], gate
+            gate = self.all_of([self.inside(row, x.shape[0])], gate)
+            return (yield x, (self.simplify(row.cast(self.index_dtype)), *index[split:]), gate)
+        raise ValueError(f"{u!r} cannot be inside a kernel")
+
+    def all_of(self, conditions: list[UOp], gate: UOp | None) -> UOp | None:
+        """The conjunction; None when it always holds."""
+        for condition in conditions:
+            gate = condition if gate is None else gate & condition
+        gate = None if gate is None else self.simplify(gate)
+        return None if gate is not None and gate.op is Ops.CONST and gate.arg.value else gate
+
+
+def _ranges(i: UOp) -> list[UOp]:
+    """The RANGE behind a loop index; none for an axis of size 1."""
+    return [u for u in i.toposort() if u.op is Ops.RANGE]
+
+
+def _end(statement: UOp, index: Index) -> UOp:
+    loops = tuple(r for i in index for r in _ranges(i))
+    return UOp(Ops.END, (statement, *loops)) if loops else statement

@@ -1,0 +1,197 @@
+"""Loops → C. In: a SINK from `rangeify.lower`. Out: the text of one function.
+
+    for ridx0 < 4: STORE(INDEX(data1, ridx0), LOAD(INDEX(data0, ridx0)) * 2)
+    →  for (int ridx0 = 0; ridx0 < 4; ridx0++) {
+         float val1 = data0[ridx0];
+         data1[ridx0] = (val1*2.0f);
+       }
+
+Every load and every read of an accumulator gets a name `valN`, an ALU value used more than once a
+name `aluN`, one counter for both. Whatever C leaves undefined (dividing by zero, casting a float
+that is out of range) is spelled out in small helper functions, printed only where they are used.
+"""
+from __future__ import annotations
+
+import math
+import re
+
+from uopc.bounds import bounds
+from uopc.dtype import DType, dtypes
+from uopc.linearize import linearize, statements
+from uopc.uop import Ops, UOp
+
+FUNCTIONS = {Ops.EXP2: "exp2", Ops.LOG2: "log2", Ops.SIN: "sin", Ops.COS: "cos", Ops.TANH: "tanh",
+             Ops.ERF: "erf", Ops.SQRT: "sqrt", Ops.TRUNC: "trunc", Ops.POW: "pow"}
+SYMBOLS = {Ops.ADD: "+", Ops.MUL: "*", Ops.CMPLT: "<", Ops.CMPLE: "<=", Ops.CMPEQ: "==",
+           Ops.CMPNE: "!=", Ops.AND: "&", Ops.OR: "|", Ops.XOR: "^", Ops.SHL: "<<", Ops.SHR: ">>"}
+HELPER_NAME = re.compile(r"\b(?:floordiv|floormod|saturate)_\w+")
+
+
+def render_c(sink: UOp, name: str) -> str:
+    """C source of `void name(...)`: one pointer per BUFFER in use, ordered by slot."""
+    buffers = sorted({u for u in sink.toposort() if u.op is Ops.BUFFER}, key=lambda u: u.arg.slot)
+    params = ", ".join(f"{u.dtype.c}* restrict data{u.arg.slot}" for u in buffers)
+    function = [f"void {name}({params}) {{", *_Body(sink).render(), "}"]
+    used = sorted(set(HELPER_NAME.findall("\n".join(function))))
+    helpers = [_helper(name) for name in used]
+    return "\n".join(["#include <math.h>", "", *helpers, *function, ""])
+
+
+class _Body:
+    """Renders the statements; holds the names given so far."""
+
+    def __init__(self, sink: UOp) -> None:
+        self.sink = sink
+        self.lines = statements(sink)
+        self.names: dict[UOp, str] = {}
+        self.count = 0
+
+    def render(self) -> list[str]:
+        out: list[str] = []
+        indent = "  "
+        for kind, node in linearize(self.sink):
+            if kind == "close":
+                indent = indent[2:]
+                out.append(f"{indent}}}")
+            elif kind == "open":
+                r, c_type = f"ridx{node.arg[0]}", node.dtype.c
+                self.names[node] = r
+                out.append(f"{indent}for ({c_type} {r} = 0; {r} < {node.arg[1]}; {r}++) {{")
+                indent += "  "
+            else:
+                out.append(indent + self.statement(node))
+        return out
+
+    def statement(self, u: UOp) -> str:
+        if u.op is Ops.ACC:
+            self.names[u] = f"acc{u.arg[0]}"
+            return f"{u.dtype.c} acc{u.arg[0]};"
+        if u.op is Ops.STORE:
+            return f"{self.text(u.src[0])} = {self.text(u.src[1])};"
+        value = self.load(u) if u.op is Ops.LOAD else self.alu(u)
+        kind = "val" if u.op is Ops.LOAD else "alu"
+        self.count += 1
+        self.names[u] = f"{kind}{self.count}"
+        return f"{u.dtype.c} {self.names[u]} = {value};"
+
+    def text(self, u: UOp) -> str:
+        """`u` as an expression. `linearize.MAX_NESTING` bounds the recursion."""
+        if u in self.names:
+            return self.names[u]
+        if u.op is Ops.CONST:
+            return render_const(u)
+        if u.op is Ops.BUFFER:
+            return f"data{u.arg.slot}"
+        if u.op is Ops.INDEX:
+            return f"{self.text(u.src[0])}[{self.text(u.src[1])}]"
+        return self.alu(u)
+
+    def load(self, u: UOp) -> str:
+        place = u.src[0]
+        if place.op is Ops.INDEX and len(place.src) == 3:
+            gate, zero = self.text(place.src[2]), render_const(UOp.const(0, u.dtype))
+            return f"({gate}?{self.text(place)}:{zero})"
+        return self.text(place)
+
+    def alu(self, u: UOp) -> str:
+        args = [self.text(s) for s in u.src]
+        value = self.plain_alu(u, args)
+        narrow = u.dtype.size < 4 and u.op in (Ops.ADD, Ops.MUL, Ops.IDIV, Ops.SHL)
+        return f"(({u.dtype.c}){value})" if narrow else value  # C computes these as int
+
+    def plain_alu(self, u: UOp, args: list[str]) -> str:
+        if u.op is Ops.CAST:
+            source = u.src[0].dtype
+            if source.is_float and u.dtype.is_int:
+                return f"saturate_{u.dtype.name}_{source.name}({args[0]})"
+            return f"(({u.dtype.c}){args[0]})"
+        if u.op in SYMBOLS:
+            return f"({args[0]}{SYMBOLS[u.op]}{args[1]})"
+        if u.op in FUNCTIONS:
+            suffix = "f" if u.dtype is dtypes.f32 else ""
+            return f"{FUNCTIONS[u.op]}{suffix}({','.join(args)})"
+        if u.op in (Ops.IDIV, Ops.MOD):
+            return self.division(u, *args)
+        if u.op is Ops.WHERE:
+            return f"({args[0]}?{args[1]}:{args[2]})"
+        if u.op is Ops.RECIPROCAL:
+            return f"({render_const(UOp.const(1, u.dtype))}/{args[0]})"
+        if u.op is Ops.MAX:
+            return "(({0}>{1})?{0}:{1})".format(*args)
+        if u.op is Ops.MAXIMUM:
+            return "((({0}>{1})|({0}!={0}))?{0}:{1})".format(*args)
+        raise ValueError(f"{u!r} has no form in C")
+
+    def division(self, u: UOp, a: str, b: str) -> str:
+        """C's own operator where it agrees with Python's rule, else a helper function."""
+        symbol, helper = ("/", "floordiv") if u.op is Ops.IDIV else ("%", "floormod")
+        if not u.dtype.is_float and bounds(u.src[0])[0] >= 0 and bounds(u.src[1])[0] > 0:
+            return f"({a}{symbol}{b})"
+        return f"{helper}_{u.dtype.name}({a},{b})"
+
+
+def render_const(u: UOp) -> str:
+    value, dtype = u.arg
+    if dtype.is_float:
+        suffix = "f" if dtype is dtypes.f32 else ""
+        if math.isnan(value):
+            return "NAN"
+        return repr(value) + suffix if math.isfinite(value) else \
+            "INFINITY" if value > 0 else "-INFINITY"
+    suffix = {dtypes.u32: "u", dtypes.i64: "L"}.get(dtype, "")
+    if dtype.min < 0 and value == dtype.min:  # C has no literal for it: -2147483648 is -(2147483648)
+        return f"({value + 1}{suffix}-1{suffix})"
+    return f"{int(value)}{suffix}"
+
+
+def _helper(name: str) -> str:
+    """The C of a helper function, from its name."""
+    kind, *types = name.split("_")
+    known: dict[str, DType] = vars(dtypes)
+    dtype = known[types[0]]
+    if kind == "saturate":
+        return SATURATE.format(name=name, out=dtype.c, x=known[types[1]].c,
+                               low=render_const(UOp.const(dtype.min, dtype)),
+                               high=render_const(UOp.const(dtype.max, dtype)),
+                               above=repr(float(dtype.max) + 1), below=repr(float(dtype.min)))
+    if dtype.is_float:
+        suffix = "f" if dtype is dtypes.f32 else ""
+        return FLOAT_DIVISION[kind].format(name=name, t=dtype.c, f=suffix)
+    return INT_DIVISION[kind if dtype.min < 0 else kind + "_unsigned"].format(name=name, t=dtype.c)
+
+
+SATURATE = """static inline {out} {name}({x} x) {{
+  return (x != x) ? 0 : (x < {below}) ? {low} : (x >= {above}) ? {high} : ({out})x;
+}}
+"""
+INT_DIVISION = {
+    "floordiv": """static inline {t} {name}({t} a, {t} b) {{
+  if (b == 0) return 0;
+  if (b == -1) return 0-a;
+  return a/b - ((a%b != 0) & ((a%b < 0) != (b < 0)));
+}}
+""",
+    "floormod": """static inline {t} {name}({t} a, {t} b) {{
+  if (b == 0 || b == -1) return 0;
+  return a%b + (((a%b != 0) & ((a%b < 0) != (b < 0))) ? b : 0);
+}}
+""",
+    "floordiv_unsigned": "static inline {t} {name}({t} a, {t} b) {{ return b ? a/b : 0; }}\n",
+    "floormod_unsigned": "static inline {t} {name}({t} a, {t} b) {{ return b ? a%b : 0; }}\n",
+}
+FLOAT_DIVISION = {  # as Python and NumPy define them
+    "floordiv": """static inline {t} {name}({t} a, {t} b) {{
+  if (b == 0) return a/b;
+  {t} rest = fmod{f}(a, b);
+  {t} quotient = (a-rest)/b - ((rest != 0) & ((rest < 0) != (b < 0)));
+  {t} whole = floor{f}(quotient);
+  return quotient == 0 ? copysign{f}(0, a/b) : whole + (quotient-whole > ({t})0.5);
+}}
+""",
+    "floormod": """static inline {t} {name}({t} a, {t} b) {{
+  {t} rest = fmod{f}(a, b);
+  if (rest == 0) return copysign{f}(rest, b);
+  return rest + (((rest < 0) != (b < 0)) ? b : 0);
+}}
+""",
+}

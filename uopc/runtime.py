@@ -1,0 +1,236 @@
+"""C → machine code. Compiles a kernel's source into a shared object, keeps it on disk, and calls it
+on NumPy arrays.
+
+An object's file name is a hash of all it depends on: source, flags, the compiler and the macros
+that it predefines for this machine. Its last 32 bytes are the SHA-256 of the rest, so a damaged
+file is noticed before it is loaded, and rebuilt. Files appear by an atomic rename; any number of
+processes may share the folder.
+"""
+from __future__ import annotations
+
+import atexit
+import ctypes
+import functools
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from uopc import config
+from uopc.counters import counters
+from uopc.dtype import ALL_DTYPES, DType
+
+FLAGS = ("-O2", "-march=native", "-fPIC", "-shared", "-std=gnu11", "-fwrapv", "-fno-math-errno",
+         "-fno-trapping-math", "-ffp-contract=off")
+DIGEST_BYTES = hashlib.sha256().digest_size
+
+
+class CompileError(RuntimeError):
+    """No compiler was found, or it refused a kernel."""
+
+
+def np_dtype(dtype: DType) -> np.dtype:
+    """The NumPy dtype of a uopc dtype."""
+    return dtype.np
+
+
+# *** the compiler ***
+
+
+@functools.cache
+def _find_compiler(wanted: str) -> tuple[str, ...]:
+    """The command of the C compiler as words; `wanted` is the value of CC."""
+    tried = [wanted] if wanted else ["gcc", "clang", "cc"]
+    for command in tried:
+        words = shlex.split(command)
+        if words and (path := shutil.which(words[0])):
+            return (path, *words[1:])
+    raise CompileError(f"no C compiler found (tried {', '.join(tried)}): install gcc or clang, or "
+                       "set CC to the command of one")
+
+
+def compiler() -> tuple[str, ...]:
+    """The C compiler's command, from CC or the first of gcc, clang, cc. Raises CompileError."""
+    return _find_compiler(config.read("CC"))
+
+
+@functools.cache
+def _identity(command: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+    """(the flags that this compiler takes, a hash of the compiler and of this machine).
+
+    The predefined macros name the version and, with -march=native, each feature of the CPU.
+    """
+    for flags in (FLAGS, tuple(f for f in FLAGS if f != "-march=native")):
+        probe = subprocess.run([*command, *flags, "-dM", "-E", "-x", "c", os.devnull],
+                               capture_output=True, check=False)
+        if probe.returncode == 0:
+            macros = b"\n".join(sorted(probe.stdout.splitlines()))
+            return flags, hashlib.sha256(repr(command).encode() + macros).hexdigest()
+    raise CompileError(f"{shlex.join(command)} does not work as a C compiler: "
+                       f"{probe.stderr.decode(errors='replace').strip()[:500]}")
+
+
+# *** the folder of objects ***
+
+
+@functools.cache
+def _usable_folder(wanted: str) -> Path:
+    """`wanted`, or the user's own cache folder, made and private; else a temporary one, with a
+    warning that names the reason."""
+    home_cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    folder = Path(wanted or os.path.join(home_cache, "uopc"))
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        owner = folder.stat()
+        if owner.st_uid != os.getuid():
+            raise PermissionError(f"it belongs to user {owner.st_uid}")
+        if stat.S_IMODE(owner.st_mode) & 0o022:
+            folder.chmod(0o700)
+        with tempfile.NamedTemporaryFile(dir=folder):
+            pass
+        return folder
+    except OSError as error:
+        temporary = Path(tempfile.mkdtemp(prefix="uopc-"))
+        atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+        print(f"uopc: cannot use the cache folder {folder} ({error.strerror or error}); compiled "
+              "kernels are kept for this run only. Set UOPC_CACHE to a folder of your own.",
+              file=sys.stderr)
+        return temporary
+
+
+def cache_folder() -> Path:
+    """Where compiled objects are kept: UOPC_CACHE, or `uopc` in the user's cache folder."""
+    return _usable_folder(config.read("UOPC_CACHE"))
+
+
+def object_path(src: str) -> Path:
+    """Where the object of a source is kept, whether or not it exists yet."""
+    flags, machine = _identity(compiler())
+    key = hashlib.sha256("\0".join([src, *flags, machine]).encode()).hexdigest()
+    return cache_folder() / f"{key[:40]}.so"
+
+
+def is_intact(path: Path) -> bool:
+    """True when the file ends with the digest of what comes before it."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return False
+    body, digest = content[:-DIGEST_BYTES], content[-DIGEST_BYTES:]
+    return hashlib.sha256(body).digest() == digest
+
+
+def build(src: str) -> Path:
+    """Compile a source unless an intact object of it is there. Returns the object's path.
+
+    Raises CompileError with the lines of C around the first error; the source is kept.
+    """
+    target = object_path(src)
+    if is_intact(target):
+        counters.objects_found += 1
+        return target
+    if config.debug() >= 4:
+        print(src, file=sys.stderr)
+    start = time.perf_counter()
+    command = compiler()
+    flags, _ = _identity(command)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as scratch:
+        source, made = Path(scratch, "kernel.c"), Path(scratch, "kernel.so")
+        source.write_text(src)
+        run = subprocess.run([*command, *flags, str(source), "-o", str(made), "-lm"],
+                             capture_output=True, text=True, errors="replace", check=False)
+        if run.returncode:
+            kept = target.with_suffix(".c")
+            kept.write_text(src)
+            raise CompileError(_explain(run.stderr, src, kept, command))
+        content = made.read_bytes()
+        made.write_bytes(content + hashlib.sha256(content).digest())
+        os.replace(made, target)
+    counters.objects_built += 1
+    counters.compile_time += time.perf_counter() - start
+    return target
+
+
+def build_all(sources: Sequence[str]) -> None:
+    """Compile several sources, as many at a time as there are cores."""
+    distinct = list(dict.fromkeys(s for s in sources if s not in _loaded))
+    if len(distinct) > 1:
+        compiler()
+        cache_folder()
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(build, distinct))
+
+
+def _explain(stderr: str, src: str, kept: Path, command: Sequence[str]) -> str:
+    found = re.search(r"kernel\.c:(\d+):\d+: (?:fatal )?error: .*", stderr)
+    message = f"{shlex.join(command)} refused a kernel (kept as {kept}): "
+    if found is None:
+        return message + stderr.strip()[:2000]
+    at = int(found[1])
+    lines = src.splitlines()[max(0, at - 4):at + 3]
+    numbered = [f"{max(1, at - 3) + k:5d} {line}" for k, line in enumerate(lines)]
+    return "\n".join([message + found[0].split(": ", 1)[1], *numbered])
+
+
+# *** programs ***
+
+_SIGNATURE = re.compile(r"^void (\w+)\(([^)]*)\)", re.MULTILINE)
+_loaded: dict[str, ctypes.CDLL] = {}
+_load_lock = threading.Lock()
+
+
+def _load(src: str) -> ctypes.CDLL:
+    with _load_lock:
+        library = _loaded.get(src)
+        if library is None:
+            path = build(src)
+            try:
+                library = ctypes.CDLL(str(path))
+            except OSError as error:
+                raise CompileError(f"cannot load the compiled kernel {path} ({error}); if its "
+                                   "folder is mounted noexec, set UOPC_CACHE to another") from None
+            _loaded[src] = library
+        return library
+
+
+class Program:
+    """A compiled kernel. Call it with one C-contiguous NumPy array per parameter.
+
+    `src` is C that defines `void name(T* ..., ...)`. Raises CompileError when it does not compile.
+    """
+
+    def __init__(self, src: str, name: str) -> None:
+        signature = next((m for m in _SIGNATURE.finditer(src) if m[1] == name), None)
+        if signature is None:
+            raise ValueError(f"the source defines no function 'void {name}(...)'")
+        by_c_name = {d.c: d for d in ALL_DTYPES}
+        parameters = [p.split("*")[0].strip() for p in signature[2].split(",") if p.strip()]
+        self.name = name
+        self.dtypes = tuple(by_c_name[p] for p in parameters)
+        self._function = getattr(_load(src), name)
+        self._function.argtypes = [ctypes.c_void_p] * len(parameters)
+        self._function.restype = None
+
+    def __call__(self, *arrays: np.ndarray) -> None:
+        """Run on `arrays`. Raises TypeError for a wrong number, dtype or memory layout."""
+        if len(arrays) != len(self.dtypes):
+            raise TypeError(f"{self.name} takes {len(self.dtypes)} arrays, got {len(arrays)}")
+        for k, (array, dtype) in enumerate(zip(arrays, self.dtypes, strict=True)):
+            if not isinstance(array, np.ndarray) or array.dtype != dtype.np:
+                got = getattr(array, "dtype", type(array).__name__)
+                raise TypeError(f"{self.name}: array {k} must be {dtype.np}, got {got}")
+            if not array.flags.c_contiguous:
+                raise TypeError(f"{self.name}: array {k} must be C-contiguous")
+        self._function(*[a.ctypes.data for a in arrays])

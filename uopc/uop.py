@@ -1,0 +1,455 @@
+"""The one node type of every graph in uopc, from a user's expression down to loops.
+
+A UOp is `(op, src, arg)`, immutable and hash-consed: building an equal node twice gives the same
+object, so `is` means structural equality and shared work is shared by construction. `dtype` and
+`shape` are derived. The table of unique nodes holds weak references only.
+
+    a * 2 + 1   →   ADD(MUL(BUFFER, CONST 2), CONST 1)
+
+The *shape graph* uses BUFFER, CONST, IOTA, STAGE, REDUCE, GATHER, SCATTER, the movement operations
+and ALU operations. *Loops* (made by rangeify) use RANGE, INDEX, LOAD, STORE, ACC, END and SINK, and
+their nodes have no shape.
+"""
+from __future__ import annotations
+
+import enum
+import math
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
+
+from uopc.dtype import DType, Number, as_const, dtypes
+
+
+class Ops(enum.IntEnum):
+    """Operations. IntEnum, since its hash runs in C."""
+
+    # where values come from
+    BUFFER = enum.auto()     # arg ParamArg
+    CONST = enum.auto()      # arg ConstArg; of shape (), it combines with any shape
+    IOTA = enum.auto()       # arg (n, dtype): 0, 1, ... n-1
+    # structure
+    STAGE = enum.auto()      # identity: "materialize here"
+    REDUCE = enum.auto()     # arg (op, n): combines the last n axes; in loops src = value, *ranges
+    GATHER = enum.auto()     # src (x, index): x[index], along x's first axis
+    SCATTER = enum.auto()    # src (index, x), arg rows: out[index[i]] += x[i], the rest 0
+    # movement: index maps
+    RESHAPE = enum.auto()    # arg shape
+    EXPAND = enum.auto()     # arg shape: repeats axes of size 1
+    PERMUTE = enum.auto()    # arg order
+    SHRINK = enum.auto()     # arg ((start, stop), ...)
+    PAD = enum.auto()        # arg ((before, after), ...): with zeros
+    FLIP = enum.auto()       # arg axes
+    # ALU
+    CAST = enum.auto()       # arg DType; a float out of an integer's range saturates, NaN gives 0
+    EXP2 = enum.auto()
+    LOG2 = enum.auto()
+    SIN = enum.auto()
+    COS = enum.auto()
+    TANH = enum.auto()
+    ERF = enum.auto()
+    SQRT = enum.auto()
+    RECIPROCAL = enum.auto()
+    TRUNC = enum.auto()      # towards zero
+    ADD = enum.auto()
+    MUL = enum.auto()
+    IDIV = enum.auto()       # floor division; an integer divided by 0 gives 0
+    MOD = enum.auto()        # a - floor(a/b)*b; an integer modulo 0 gives 0
+    POW = enum.auto()        # floats only
+    MAX = enum.auto()        # a > b ? a : b, so that b wins where they do not compare
+    MAXIMUM = enum.auto()    # IEEE 754's maximum: a NaN on either side gives NaN
+    CMPLT = enum.auto()
+    CMPLE = enum.auto()
+    CMPEQ = enum.auto()
+    CMPNE = enum.auto()
+    AND = enum.auto()
+    OR = enum.auto()
+    XOR = enum.auto()
+    SHL = enum.auto()
+    SHR = enum.auto()
+    WHERE = enum.auto()
+    # loops
+    RANGE = enum.auto()      # arg (number, size): 0 <= value < size
+    INDEX = enum.auto()      # src (BUFFER, flat index[, valid])
+    LOAD = enum.auto()       # src (INDEX or ACC, *what must have run before)
+    STORE = enum.auto()      # src (INDEX or ACC, value, *what must have run before)
+    ACC = enum.auto()        # arg (number, dtype), src: the ranges that it lives in
+    END = enum.auto()        # src (statement, *ranges): closes the loops around it
+    SINK = enum.auto()
+
+
+MOVEMENT = frozenset({Ops.RESHAPE, Ops.EXPAND, Ops.PERMUTE, Ops.SHRINK, Ops.PAD, Ops.FLIP})
+COMPARE = frozenset({Ops.CMPLT, Ops.CMPLE, Ops.CMPEQ, Ops.CMPNE})
+UNARY = frozenset({Ops.CAST, Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.COS, Ops.TANH, Ops.ERF, Ops.SQRT,
+                   Ops.RECIPROCAL, Ops.TRUNC})
+BINARY = COMPARE | {Ops.ADD, Ops.MUL, Ops.IDIV, Ops.MOD, Ops.POW, Ops.MAX, Ops.MAXIMUM, Ops.AND,
+                    Ops.OR, Ops.XOR, Ops.SHL, Ops.SHR}
+ALU = UNARY | BINARY | {Ops.WHERE}
+COMMUTATIVE = frozenset({Ops.ADD, Ops.MUL, Ops.AND, Ops.OR, Ops.XOR, Ops.CMPEQ, Ops.CMPNE})
+IDENTITY: dict[Ops, Callable[[DType], Number]] = {
+    Ops.ADD: lambda dtype: as_const(0, dtype),
+    Ops.MUL: lambda dtype: as_const(1, dtype),
+    Ops.MAX: lambda dtype: dtype.min,
+    Ops.MAXIMUM: lambda dtype: dtype.min,
+}
+"""What each reduction gives over an empty axis."""
+
+
+class ParamArg(NamedTuple):
+    """A buffer's identity. `addrspace` is None for an array, "kernel" for a kernel's parameter."""
+
+    slot: int
+    dtype: DType
+    shape: tuple[int, ...]
+    addrspace: str | None = None
+
+
+class ConstArg(NamedTuple):
+    value: Number
+    dtype: DType
+
+
+def prod(sizes: Iterable[int]) -> int:
+    return math.prod(sizes)
+
+
+def _argkey(arg: Any) -> Any:
+    """A hashable key that tells 1, 1.0 and True apart, and 0.0 from -0.0; NaN equals itself."""
+    if arg is None or type(arg) is int:
+        return arg
+    if isinstance(arg, tuple):
+        return (type(arg), *map(_argkey, arg))
+    return (type(arg), repr(arg) if type(arg) is float else arg)
+
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__))
+_lock = threading.RLock()
+
+
+class UOp:
+    """A node: `op`, its sources `src`, and `arg`, whatever else the operation needs."""
+
+    __slots__ = ("op", "src", "arg", "argkey", "dtype", "shape", "__weakref__", "__dict__")
+    op: Ops
+    src: tuple[UOp, ...]
+    arg: Any
+    argkey: Any
+    dtype: DType | None
+    shape: tuple[int, ...] | None
+    track_origins = False  # note which line of the user's program built each node
+    _cache: WeakValueDictionary[tuple, UOp] = WeakValueDictionary()
+
+    def __new__(cls, op: Ops, src: tuple[UOp, ...] = (), arg: Any = None) -> UOp:
+        argkey = _argkey(arg)
+        key = (op, src, argkey)
+        node = cls._cache.get(key)
+        if node is not None:
+            return node
+        with _lock:
+            node = cls._cache.get(key)
+            if node is None:
+                node = super().__new__(cls)
+                put = super().__setattr__
+                put(node, "op", op)
+                put(node, "src", src)
+                put(node, "arg", arg)
+                put(node, "argkey", argkey)
+                put(node, "dtype", _dtype_of(op, src, arg))
+                put(node, "shape", _shape_of(op, src, arg))
+                if cls.track_origins:
+                    node.__dict__["origin"] = _user_line()
+                cls._cache[key] = node
+        return node
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"a UOp is immutable; {name} cannot be set")
+
+    def __reduce__(self) -> tuple:
+        raise TypeError("a UOp is one object per process; send its NumPy values instead")
+
+    def __repr__(self) -> str:
+        parts = [f"Ops.{self.op.name}"]
+        if self.src:
+            parts.append("src=(" + "".join(f"{s.op.name}, " for s in self.src).rstrip() + ")")
+        if self.arg is not None:
+            parts.append(f"arg={self.arg!r}")
+        return f"UOp({', '.join(parts)})"
+
+    # *** the graph ***
+
+    def toposort(self, stop: Callable[[UOp], bool] | None = None) -> list[UOp]:
+        """All nodes below this one and itself, sources before users, each once.
+
+        Below a node for which `stop` is true it does not look.
+        """
+        order: list[UOp] = []
+        seen: set[UOp] = set()
+        stack: list[tuple[UOp, bool]] = [(self, False)]
+        while stack:
+            node, sources_done = stack.pop()
+            if sources_done:
+                order.append(node)
+            elif node not in seen:
+                seen.add(node)
+                stack.append((node, True))
+                if stop is None or not stop(node):
+                    stack.extend((s, False) for s in reversed(node.src) if s not in seen)
+        return order
+
+    def replace(self, src: tuple[UOp, ...] | None = None, arg: Any = ...) -> UOp:
+        """This node with other sources, or another arg."""
+        src = self.src if src is None else src
+        if src == self.src and arg is ...:
+            return self
+        return UOp(self.op, src, self.arg if arg is ... else arg)
+
+    def substitute(self, mapping: dict[UOp, UOp]) -> UOp:
+        """The graph with every key of `mapping` replaced, top down: inside a replaced node, and
+        inside what replaces it, nothing is looked at. Compare `wrap`."""
+        done: dict[UOp, UOp] = {}
+        for node in self.toposort(stop=mapping.__contains__):
+            done[node] = mapping[node] if node in mapping else _rebuild(node, done)
+        return done[self]
+
+    @staticmethod
+    def wrap(roots: Sequence[UOp], targets: Iterable[UOp], fn: Callable[[UOp], UOp]) -> list[UOp]:
+        """Rebuild `roots` bottom up, putting `fn(node)` in the place of each of `targets`.
+
+        `fn` gets the node whose own sources are already rebuilt, so that nested targets compose.
+        """
+        targets, done = set(targets), {}
+        for node in UOp(Ops.SINK, tuple(roots)).toposort():
+            rebuilt = _rebuild(node, done)
+            done[node] = fn(rebuilt) if node in targets else rebuilt
+        return [done[root] for root in roots]
+
+    # *** construction ***
+
+    @staticmethod
+    def const(value: Number, dtype: DType) -> UOp:
+        return UOp(Ops.CONST, (), ConstArg(as_const(value, dtype), dtype))
+
+    @staticmethod
+    def iota(n: int, dtype: DType = dtypes.i32) -> UOp:
+        """0, 1, ... n-1, of shape (n,)."""
+        return UOp(Ops.IOTA, (), (n, dtype))
+
+    def lift(self, other: UOp | Number) -> UOp:
+        """A Python number as a constant of this node's dtype."""
+        return other if isinstance(other, UOp) else UOp.const(other, self.dtype)
+
+    def alu(self, op: Ops, *others: UOp | Number) -> UOp:
+        """`op` on this node and `others`. Raises ValueError where shapes differ (a constant
+        combines with any), TypeError where dtypes do."""
+        src = (self, *(self.lift(o) for o in others))
+        shapes = {s.shape for s in src if s.op is not Ops.CONST and s.shape is not None}
+        if len(shapes) > 1:
+            raise ValueError(f"{op.name} needs equal shapes, got {_and(s.shape for s in src)}")
+        values = src[1:] if op is Ops.WHERE else src
+        if len({s.dtype for s in values}) > 1 and op is not Ops.CAST:
+            raise TypeError(f"{op.name} needs equal dtypes, got {_and(s.dtype for s in values)}")
+        return UOp(op, src)
+
+    def cast(self, dtype: DType) -> UOp:
+        return self if dtype is self.dtype else UOp(Ops.CAST, (self,), dtype)
+
+    def stage(self, arg: str | None = None) -> UOp:
+        return UOp(Ops.STAGE, (self,), arg)
+
+    def __add__(self, other: UOp | Number) -> UOp:
+        return self.alu(Ops.ADD, other)
+
+    def __mul__(self, other: UOp | Number) -> UOp:
+        return self.alu(Ops.MUL, other)
+
+    def __neg__(self) -> UOp:
+        return self * -1
+
+    def __sub__(self, other: UOp | Number) -> UOp:
+        return self + self.lift(other) * -1 if isinstance(other, UOp) else self + -other
+
+    def __truediv__(self, other: UOp | Number) -> UOp:
+        return self * (other.reciprocal() if isinstance(other, UOp) else 1 / other)
+
+    def __floordiv__(self, other: UOp | Number) -> UOp:
+        return self.alu(Ops.IDIV, other)
+
+    def __mod__(self, other: UOp | Number) -> UOp:
+        return self.alu(Ops.MOD, other)
+
+    def __lt__(self, other: UOp | Number) -> UOp:
+        return self.alu(Ops.CMPLT, other)
+
+    def __le__(self, other: UOp | Number) -> UOp:
+        return self.alu(Ops.CMPLE, other)
+
+    def __and__(self, other: UOp | Number) -> UOp:
+        return self.alu(Ops.AND, other)
+
+    def __or__(self, other: UOp | Number) -> UOp:
+        return self.alu(Ops.OR, other)
+
+    def __xor__(self, other: UOp | Number) -> UOp:
+        return self.alu(Ops.XOR, other)
+
+    def __radd__(self, other: Number) -> UOp:
+        return self + other
+
+    def __rmul__(self, other: Number) -> UOp:
+        return self * other
+
+    def __rsub__(self, other: Number) -> UOp:
+        return self.lift(other) + self * -1
+
+    def __rtruediv__(self, other: Number) -> UOp:
+        return self.lift(other) * self.reciprocal()
+
+    def eq(self, other: UOp | Number) -> UOp:
+        return self.alu(Ops.CMPEQ, other)
+
+    def ne(self, other: UOp | Number) -> UOp:
+        return self.alu(Ops.CMPNE, other)
+
+    def maximum(self, other: UOp | Number) -> UOp:
+        return self.alu(Ops.MAX, other)
+
+    def where(self, a: UOp | Number, b: UOp | Number) -> UOp:
+        """`a` where this node is true, else `b`; one of the two must be a UOp."""
+        typed = a if isinstance(a, UOp) else b
+        if not isinstance(typed, UOp):
+            raise TypeError(f"where needs a UOp on one side, got the numbers {a} and {b}")
+        return self.alu(Ops.WHERE, typed.lift(a), typed.lift(b))
+
+    def exp2(self) -> UOp:
+        return UOp(Ops.EXP2, (self,))
+
+    def log2(self) -> UOp:
+        return UOp(Ops.LOG2, (self,))
+
+    def sqrt(self) -> UOp:
+        return UOp(Ops.SQRT, (self,))
+
+    def reciprocal(self) -> UOp:
+        return UOp(Ops.RECIPROCAL, (self,))
+
+    # *** movement and reduction ***
+
+    def reshape(self, shape: Sequence[int]) -> UOp:
+        shape = tuple(shape)
+        if prod(shape) != prod(self.shape) or any(s < 0 for s in shape):
+            raise ValueError(f"cannot reshape {self.shape} to {shape}: {prod(self.shape)} elements "
+                             f"do not fit {prod(shape)}")
+        if shape == self.shape:
+            return self
+        source = self.src[0] if self.op is Ops.RESHAPE else self
+        return source if source.shape == shape else UOp(Ops.RESHAPE, (source,), shape)
+
+    def expand(self, shape: Sequence[int]) -> UOp:
+        shape = tuple(shape)
+        if len(shape) != len(self.shape) or any(
+                new != old and old != 1 for new, old in zip(shape, self.shape, strict=True)):
+            raise ValueError(f"cannot expand {self.shape} to {shape}: only axes of size 1 can "
+                             "be repeated, and the number of axes must stay")
+        return self if shape == self.shape else UOp(Ops.EXPAND, (self,), shape)
+
+    def permute(self, order: Sequence[int]) -> UOp:
+        order = tuple(order)
+        if sorted(order) != list(range(len(self.shape))):
+            raise ValueError(f"cannot permute {self.shape} by {order}: every axis must appear once")
+        return self if order == tuple(range(len(order))) else UOp(Ops.PERMUTE, (self,), order)
+
+    def shrink(self, bounds: Sequence[tuple[int, int]]) -> UOp:
+        bounds = tuple((int(a), int(b)) for a, b in bounds)
+        if len(bounds) != len(self.shape) or any(
+                not 0 <= a <= b <= n for (a, b), n in zip(bounds, self.shape, strict=True)):
+            raise ValueError(f"cannot shrink {self.shape} to {bounds}: each axis needs "
+                             "0 <= start <= stop <= size")
+        whole = all((a, b) == (0, n) for (a, b), n in zip(bounds, self.shape, strict=True))
+        return self if whole else UOp(Ops.SHRINK, (self,), bounds)
+
+    def pad(self, pairs: Sequence[tuple[int, int]]) -> UOp:
+        pairs = tuple((int(a), int(b)) for a, b in pairs)
+        if len(pairs) != len(self.shape) or any(a < 0 or b < 0 for a, b in pairs):
+            raise ValueError(f"cannot pad {self.shape} by {pairs}: each axis needs (before, after), "
+                             "both at least 0")
+        return self if not any(a or b for a, b in pairs) else UOp(Ops.PAD, (self,), pairs)
+
+    def flip(self, axes: Sequence[int]) -> UOp:
+        axes = tuple(sorted(axes))
+        if len(set(axes)) != len(axes) or any(not 0 <= a < len(self.shape) for a in axes):
+            raise ValueError(f"cannot flip axes {axes} of {self.shape}")
+        return UOp(Ops.FLIP, (self,), axes) if axes else self
+
+    def reduce(self, op: Ops, n: int) -> UOp:
+        """Combine the last `n` axes with `op` (ADD, MUL, MAX or MAXIMUM) and drop them."""
+        if op not in IDENTITY or not 0 <= n <= len(self.shape):
+            raise ValueError(f"cannot reduce the last {n} axes of {self.shape} with {op.name}")
+        return UOp(Ops.REDUCE, (self,), (op, n)) if n else self
+
+
+def _rebuild(node: UOp, done: dict[UOp, UOp]) -> UOp:
+    return node.replace(src=tuple([done[s] for s in node.src]))
+
+
+def _and(things: Iterable[Any]) -> str:
+    return " and ".join(map(str, things))
+
+
+def _user_line() -> tuple[str, int] | None:
+    """(file, line) of the nearest caller outside this package."""
+    frame = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return (frame.f_code.co_filename, frame.f_lineno) if frame else None
+
+
+def _dtype_of(op: Ops, src: tuple[UOp, ...], arg: Any) -> DType | None:
+    if op in (Ops.BUFFER, Ops.CONST):
+        return arg.dtype
+    if op in (Ops.IOTA, Ops.ACC):
+        return arg[1]
+    if op is Ops.CAST:
+        return arg
+    if op in COMPARE:
+        return dtypes.bool
+    if op is Ops.RANGE:
+        return dtypes.i64 if arg[1] > dtypes.i32.max else dtypes.i32
+    if op in (Ops.WHERE, Ops.SCATTER):
+        return src[1].dtype
+    return src[0].dtype if src and op not in (Ops.STORE, Ops.END, Ops.SINK) else None
+
+
+def _shape_of(op: Ops, src: tuple[UOp, ...], arg: Any) -> tuple[int, ...] | None:
+    if op in ALU:
+        for source in src:
+            if source.shape != ():
+                return source.shape
+        return ()
+    if op in (Ops.RESHAPE, Ops.EXPAND):
+        return arg
+    if op is Ops.BUFFER:
+        return arg.shape
+    if op is Ops.CONST:
+        return ()
+    if op is Ops.IOTA:
+        return (arg[0],)
+    if op is Ops.GATHER:
+        return src[1].shape + src[0].shape[1:]
+    if op is Ops.SCATTER:
+        return (arg, *src[1].shape[len(src[0].shape):])
+    if not src or (shape := src[0].shape) is None or op >= Ops.RANGE:
+        return None
+    if op is Ops.STAGE or op is Ops.FLIP:
+        return shape
+    if op is Ops.REDUCE:
+        return shape[:len(shape) - arg[1]] if isinstance(arg, tuple) else None
+    if op is Ops.PERMUTE:
+        return tuple(shape[i] for i in arg)
+    if op is Ops.SHRINK:
+        return tuple(stop - start for start, stop in arg)
+    if op is Ops.PAD:
+        return tuple(before + n + after for (before, after), n in zip(arg, shape, strict=True))
+    return None
