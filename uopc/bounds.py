@@ -123,4 +123,7 @@ _RULES: dict[Ops, Callable[..., Bounds]] = {
     Ops.XOR: _bits,
     Ops.WHERE: lambda c, a, b: (min(a[0], b[0]), max(a[1], b[1])),
     Ops.CAST: lambda a: a,
+    **dict.fromkeys((Ops.RESHAPE, Ops.EXPAND, Ops.PERMUTE, Ops.SHRINK, Ops.FLIP, Ops.STAGE),
+                    lambda a: a),
+    Ops.PAD: lambda a: (min(a[0], 0), max(a[1], 0)),
 }

@@ -35,7 +35,7 @@ class Pass(NamedTuple):
 
 def lower(body: UOp, out: UOp) -> UOp:
     """The loops that compute `body` into the BUFFER `out`, as a SINK that `render_c` takes."""
-    if out.op is not Ops.BUFFER or prod(out.shape) != prod(body.shape or body.src[0].shape):
+    if out.op is not Ops.BUFFER or prod(out.shape) != prod(body.shape):
         raise ValueError(f"the output must be a BUFFER of {body.shape}, got {out!r}")
     sink = lower_movement(body, out)
     spec.check(sink, spec.loop_rules, "lower_movement")
@@ -156,11 +156,13 @@ class _Lowering:
         return tuple(index)
 
     def store_all(self, body: UOp, out: UOp) -> UOp:
-        index = self.new_ranges(out.shape)
-        target = UOp(Ops.INDEX, (out, self.simplify(flatten(index, out.shape))))
+        index = self.new_ranges(body.shape)
+        target = UOp(Ops.INDEX, (out, self.simplify(flatten(index, body.shape))))
         if body.op is Ops.SCATTER:
-            zero = UOp(Ops.STORE, (target, UOp.const(0, out.dtype)))
-            return UOp(Ops.SINK, (self.scatter(body, out, _end(zero, index)),))
+            zeroed = _end(UOp(Ops.STORE, (target, UOp.const(0, out.dtype))), index)
+            if body.arg == 0:  # no rows: not even a masked access may touch them
+                return UOp(Ops.SINK, (zeroed,))
+            return UOp(Ops.SINK, (self.scatter(body, out, zeroed),))
         value = self.value((body, index, None))
         return UOp(Ops.SINK, (_end(UOp(Ops.STORE, (target, value)), index),))
 
@@ -170,7 +172,7 @@ class _Lowering:
         at = self.new_ranges(x.shape)
         row = self.value((index, at[:len(index.shape)], None))
         inside = self.inside(row, body.arg)
-        flat = flatten((row.cast(self.index_dtype), *at[len(index.shape):]), out.shape)
+        flat = flatten((row.cast(self.index_dtype), *at[len(index.shape):]), body.shape)
         target = UOp(Ops.INDEX, (out, inside.where(flat, UOp.const(0, flat.dtype))))
         loops = tuple(r for i in at for r in _ranges(i))
         so_far = UOp(Ops.LOAD, (target, zeroed, *loops))
@@ -230,8 +232,10 @@ class _Lowering:
             x, rows = u.src
             split = len(rows.shape)
             row = yield rows, index[:split], gate
-            gate = self.all_of([self.inside(row, x.shape[0])], gate)
-            return (yield x, (self.simplify(row.cast(self.index_dtype)), *index[split:]), gate)
+            inside = self.inside(row, x.shape[0])
+            at = self.simplify(row.cast(self.index_dtype)), *index[split:]
+            value = yield x, at, self.all_of([inside], gate)
+            return inside.where(value, UOp.const(0, u.dtype))
         raise ValueError(f"{u!r} cannot be inside a kernel")
 
     def all_of(self, conditions: list[UOp], gate: UOp | None) -> UOp | None:

@@ -34,7 +34,7 @@ class Ops(enum.IntEnum):
     # structure
     STAGE = enum.auto()      # identity: "materialize here"
     REDUCE = enum.auto()     # arg (op, n): combines the last n axes; in loops src = value, *ranges
-    GATHER = enum.auto()     # src (x, index): x[index], along x's first axis
+    GATHER = enum.auto()     # src (x, index): x[index], along x's first axis; 0 if out of range
     SCATTER = enum.auto()    # src (index, x), arg rows: out[index[i]] += x[i], the rest 0
     # movement: index maps
     RESHAPE = enum.auto()    # arg shape

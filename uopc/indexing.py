@@ -1,0 +1,255 @@
+"""`t[key]` and `t[key] = value`, by NumPy's rules.
+
+Integers, slices with any step, None and Ellipsis are movement operations. Integer tensors (or lists
+and arrays) gather; several of them broadcast together. Assignment builds a new value: a tensor's
+storage is never overwritten, so whoever read it before keeps what was read.
+"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from uopc.bounds import bounds
+from uopc.composite import broadcast, broadcast_shape, buffer_data, is_contiguous_buffer
+from uopc.dtype import dtypes
+from uopc.uop import Ops, UOp, prod
+
+if TYPE_CHECKING:
+    from uopc.tensor import Tensor
+
+Key = Any
+
+
+class Indexing:
+    """Mixed into Tensor."""
+
+    uop: UOp
+
+    def __getitem__(self, key: Key) -> Tensor:
+        """Raises IndexError for an index that is out of range or one too many."""
+        basic, gathers = self._split(key)
+        result = _slice(self.uop, basic)
+        result = result.reshape(_shape_after(basic, result.shape))
+        return self._of(_gather(result, gathers) if gathers else result)
+
+    def __setitem__(self, key: Key, value: Any) -> None:
+        """`value` broadcasts to the selection. Of equal indices the last assignment wins."""
+        basic, gathers = self._split(key)
+        value = self._lift_value(value)
+        if gathers:
+            self.uop = self._scatter_assign(basic, gathers, value)
+            return
+        sliced = _slice(self.uop, basic)
+        shape = _shape_after(basic, sliced.shape)
+        source = _fit(value, shape).reshape(sliced.shape)
+        everywhere = broadcast(UOp.const(True, dtypes.bool), sliced.shape)
+        put, mask = (_unslice(x, basic, self.uop.shape) for x in (source, everywhere))
+        self.uop = mask.where(put, self.uop)
+
+    def _lift_value(self, value: Any) -> UOp:
+        value = self._lift(value)
+        u = value.uop if hasattr(value, "uop") else type(self)(value).uop
+        if self.uop.dtype.is_float or not u.dtype.is_float:
+            return u.cast(self.uop.dtype)
+        raise TypeError(f"cannot put {u.dtype} values into a tensor of {self.uop.dtype}; "
+                        "cast one of them first")
+
+    def take(self, index: Any, axis: int = 0) -> Tensor:
+        """Rows along `axis`, as `self[index]` for axis 0. Raises IndexError out of range."""
+        key: list[Key] = [slice(None)] * (axis % len(self.uop.shape))
+        return self[(*key, self._lift(index))]
+
+    def check_index(self, size: int, name: str = "index", allowed: int | None = None,
+                    negative: bool = False) -> Tensor:
+        """This integer tensor with every element known to be in 0..size-1 (or `allowed`).
+
+        With `negative`, -size..-1 count from the end. Computes the tensor if it is not data yet
+        and its bounds do not settle the matter. Raises IndexError that names a bad value.
+        """
+        u = self.uop.cast(dtypes.i32) if self.uop.dtype is dtypes.u8 else self.uop
+        u = u.cast(dtypes.i64) if u.dtype is dtypes.u32 else u
+        low, high = bounds(u)
+        if low < 0 or high >= size:
+            values = buffer_data(self._data_buffer())
+            bad = (values < (-size if negative else 0)) | (values >= size)
+            bad &= values != (size if allowed is None else allowed)
+            bad |= (values == size) & (allowed != size)
+            if bad.any():
+                raise IndexError(f"{name} {values[bad].flat[0]} is out of range for size {size}")
+            low = values.min(initial=0)
+        if negative and low < 0:
+            u = (u < 0).where(u + size, u)
+        return self._of(u)
+
+    def _data_buffer(self) -> UOp:
+        if is_contiguous_buffer(self.uop):
+            return self.uop
+        self.realize()
+        return self.uop.__dict__.get("realized", self.uop)
+
+    def _split(self, key: Key) -> tuple[list[Any], dict[int, UOp]]:
+        """(per axis of this tensor a slice or an int, or None for a new axis; the integer tensors
+        by the axis of the sliced result on which they work)."""
+        keys = list(key) if isinstance(key, tuple) else [key]
+        shape = self.uop.shape
+        used = sum(k is not None and k is not Ellipsis for k in keys)
+        if used > len(shape):
+            raise IndexError(f"{used} indices for a tensor of shape {shape}")
+        if sum(k is Ellipsis for k in keys) > 1:
+            raise IndexError("an index can only have a single ellipsis ('...')")
+        at = next((i for i, k in enumerate(keys) if k is Ellipsis), len(keys))
+        keys[at:at + 1] = [slice(None)] * (len(shape) - used)
+        basic: list[Any] = []
+        gathers: dict[int, UOp] = {}
+        axis = position = 0
+        for k in keys:
+            if k is None:
+                basic.append(None)
+            elif isinstance(k, slice):
+                basic.append(slice(*k.indices(shape[axis])))
+            elif hasattr(k, "__index__") and not isinstance(k, (bool, np.ndarray)) \
+                    and not hasattr(k, "uop"):
+                basic.append(_in_range(int(k), shape[axis]))
+            else:
+                gathers[position] = self._index_tensor(k, shape[axis])
+                basic.append(slice(0, shape[axis], 1))
+            axis += k is not None
+            position += not isinstance(basic[-1], int)
+        return basic, gathers
+
+    def _index_tensor(self, k: Any, size: int) -> UOp:
+        index = k if hasattr(k, "uop") else type(self)(k)
+        if index.uop.dtype is dtypes.bool:
+            raise TypeError("a bool mask would give a shape that depends on data; use where")
+        if not index.uop.dtype.is_int and prod(index.uop.shape):
+            raise TypeError(f"an index must be whole numbers, got {index.uop.dtype}")
+        return index.cast(dtypes.i32 if index.uop.dtype.is_float else index.uop.dtype) \
+            .check_index(size, negative=True).uop
+
+    def _scatter_assign(self, basic: list[Any], gathers: dict[int, UOp], value: UOp) -> UOp:
+        """Assignment through integer tensors on the leading axes, the other axes whole."""
+        n = len(gathers)
+        whole = all(isinstance(k, slice) and (k.start, k.stop, k.step) == (0, size, 1)
+                    for k, size in zip(basic, self.uop.shape, strict=False))
+        if list(gathers) != list(range(n)) or not whole or None in basic:
+            raise IndexError("assignment through integer tensors works on leading axes, with the "
+                             "other axes whole")
+        flat, shape = _flat_index(gathers, self.uop.shape)
+        rest = self.uop.shape[n:]
+        rows, count = prod(self.uop.shape[:n]), prod(shape)
+        new = _fit(value, shape + rest).reshape((count, *rest))
+        row = UOp.iota(rows, flat.dtype).reshape((rows, 1)).expand((rows, count))
+        hit = row.eq(broadcast(flat.reshape((1, count)), (rows, count)))
+        turn = broadcast((UOp.iota(count) + 1).reshape((1, count)), (rows, count))
+        last = hit.where(turn, 0).reduce(Ops.MAX, 1)
+        chosen = UOp(Ops.GATHER, (new, (last + -1).maximum(0)))
+        written = UOp.const(0, last.dtype) < last
+        old = self.uop.reshape((rows, *rest))
+        mask = written.reshape((rows, *(1,) * len(rest))).expand(old.shape)
+        return mask.where(chosen, old).reshape(self.uop.shape)
+
+
+def _in_range(k: int, size: int) -> int:
+    if not -size <= k < size:
+        raise IndexError(f"index {k} is out of range for an axis of size {size}")
+    return k % size
+
+
+def _per_axis(basic: list[Any]) -> list[slice]:
+    """The slices alone, an int being one of length 1."""
+    return [k if isinstance(k, slice) else slice(k, k + 1, 1) for k in basic if k is not None]
+
+
+def _slice(x: UOp, basic: list[Any]) -> UOp:
+    """Apply the slices; every axis stays, ints leave size 1."""
+    cuts = _per_axis(basic)
+    lengths = [len(range(k.start, k.stop, k.step)) for k in cuts]
+    lows = [min(k.start, k.start + (n - 1) * k.step) if n else 0
+            for k, n in zip(cuts, lengths, strict=True)]
+    spans = [(n - 1) * abs(k.step) + 1 if n else 0 for k, n in zip(cuts, lengths, strict=True)]
+    x = x.shrink([(low, low + span) for low, span in zip(lows, spans, strict=True)])
+    x = x.flip([a for a, (k, n) in enumerate(zip(cuts, lengths, strict=True)) if k.step < 0 and n])
+    for a, (k, n) in enumerate(zip(cuts, lengths, strict=True)):
+        if abs(k.step) > 1 and n > 1:
+            x = _every(x, a, abs(k.step), n)
+    return x
+
+
+def _every(x: UOp, axis: int, step: int, n: int) -> UOp:
+    """Each `step`-th element, `n` of them: a (n, step) reshape with its first column kept."""
+    shape = x.shape
+    x = x.pad([(0, n * step - shape[axis]) if a == axis else (0, 0) for a in range(len(shape))])
+    x = x.reshape((*shape[:axis], n, step, *shape[axis + 1:]))
+    x = x.shrink([(0, 1) if a == axis + 1 else (0, k) for a, k in enumerate(x.shape)])
+    return x.reshape((*shape[:axis], n, *shape[axis + 1:]))
+
+
+def _unslice(x: UOp, basic: list[Any], shape: tuple[int, ...]) -> UOp:
+    """The inverse of `_slice`: the elements back in their places in `shape`, 0 elsewhere."""
+    cuts = _per_axis(basic)
+    for a, k in enumerate(cuts):
+        n, step = x.shape[a], abs(k.step)
+        if step > 1 and n > 1:
+            old = x.shape
+            x = x.reshape((*old[:a], n, 1, *old[a + 1:]))
+            x = x.pad([(0, step - 1) if b == a + 1 else (0, 0) for b in range(len(x.shape))])
+            x = x.reshape((*old[:a], n * step, *old[a + 1:]))
+            x = x.shrink([(0, (n - 1) * step + 1) if b == a else (0, m)
+                          for b, m in enumerate(x.shape)])
+    x = x.flip([a for a, k in enumerate(cuts) if k.step < 0 and x.shape[a]])
+    pairs = []
+    for a, k in enumerate(cuts):
+        n = len(range(k.start, k.stop, k.step))
+        low = min(k.start, k.start + (n - 1) * k.step) if n else 0
+        pairs.append((low, shape[a] - low - x.shape[a]))
+    return x.pad(pairs)
+
+
+def _shape_after(basic: list[Any], sliced: tuple[int, ...]) -> tuple[int, ...]:
+    """Drop the axes that ints took, add those that None asks for."""
+    sizes = iter(sliced)
+    shape = []
+    for k in basic:
+        if k is None:
+            shape.append(1)
+        else:
+            n = next(sizes)
+            if isinstance(k, slice):
+                shape.append(n)
+    return tuple(shape)
+
+
+def _fit(value: UOp, shape: tuple[int, ...]) -> UOp:
+    try:
+        fits = broadcast_shape(value.shape, shape) == shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(f"cannot put values of shape {value.shape} into a selection of {shape}")
+    return broadcast(value, shape)
+
+
+def _flat_index(gathers: dict[int, UOp], sizes: tuple[int, ...]) -> tuple[UOp, tuple[int, ...]]:
+    """Several index tensors as one into the flattened axes, and their common shape."""
+    shape = broadcast_shape(*(g.shape for g in gathers.values()))
+    wide = any(g.dtype is dtypes.i64 for g in gathers.values())
+    flat = None
+    for size, g in zip(sizes, gathers.values(), strict=False):
+        g = broadcast(g.cast(dtypes.i64 if wide else dtypes.i32), shape)
+        flat = g if flat is None else flat * size + g
+    return flat, shape
+
+
+def _gather(x: UOp, gathers: dict[int, UOp]) -> UOp:
+    axes = list(gathers)
+    rest = [a for a in range(len(x.shape)) if a not in axes]
+    moved = x.permute([*axes, *rest])
+    flat, shape = _flat_index(gathers, moved.shape)
+    rows = moved.reshape((prod(moved.shape[:len(axes)]), *moved.shape[len(axes):]))
+    result = UOp(Ops.GATHER, (rows, flat))
+    adjacent = axes == list(range(axes[0], axes[0] + len(axes)))
+    front = axes[0] if adjacent else 0  # NumPy puts the new axes first when they are apart
+    order = [*range(len(shape), len(shape) + front), *range(len(shape)),
+             *range(len(shape) + front, len(result.shape))]
+    return result.permute(order)

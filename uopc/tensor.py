@@ -1,0 +1,297 @@
+"""Tensor: the handle on a graph that a user holds.
+
+    x = Tensor([[1.0, 2.0]]);  y = (x * 3).sum();  y.item()  →  9.0
+
+A Tensor is lazy: operations build graph, and `realize`, `numpy` or `item` compute it. Values never
+change once computed: `assign` and `t[i] = v` give the handle a new value, and other tensors made
+from the old one keep it. Equal expressions are one node, so a value that was computed once is found
+again wherever the same expression occurs.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+from weakref import WeakSet
+
+import numpy as np
+
+from uopc import config, random
+from uopc.autodiff import gradients
+from uopc.composite import broadcast, buffer_data, is_contiguous_buffer, new_buffer
+from uopc.dtype import DType, Number, dtypes, from_np
+from uopc.elementwise import Elementwise
+from uopc.indexing import Indexing
+from uopc.kernelize import realize
+from uopc.movement import Movement, shape_argument
+from uopc.reductions import Reductions
+from uopc.uop import Ops, UOp, prod
+
+_leaves: WeakSet[Tensor] = WeakSet()
+
+
+class Tensor(Elementwise, Reductions, Movement, Indexing):
+    """An n-dimensional array of one dtype.
+
+    `data` may be a number, a (nested) list or a NumPy array, which is copied; Python floats become
+    f32 and ints i32 (i64 where they need it). `requires_grad` marks what `backward()` without
+    arguments differentiates for. Raises TypeError for a dtype that uopc does not have.
+    """
+
+    __array_ufunc__ = None  # `array * tensor` is ours to answer
+    fuse_reduce = False     # keep reductions inside their consumers' kernels
+
+    def __init__(self, data: Any, requires_grad: bool = False, dtype: DType | None = None) -> None:
+        if isinstance(data, Tensor):
+            data = data.numpy()
+        self.uop = new_buffer(_as_array(data, dtype))
+        self.grad: Tensor | None = None
+        self._mark(requires_grad)
+
+    def _mark(self, requires_grad: bool) -> None:
+        if requires_grad and not self.uop.dtype.is_float:
+            raise TypeError(f"only floats have gradients; this tensor is {self.uop.dtype}")
+        self.requires_grad = requires_grad
+        if requires_grad:
+            _leaves.add(self)
+
+    @classmethod
+    def _of(cls, uop: UOp) -> Tensor:
+        """The Tensor of a graph."""
+        tensor = cls.__new__(cls)
+        tensor.uop, tensor.grad, tensor.requires_grad = uop, None, False
+        return tensor
+
+    @classmethod
+    def _lift(cls, value: Any) -> Tensor | Number:
+        """A Tensor or a Python number, from any operand."""
+        if isinstance(value, (Tensor, bool, int, float)):
+            return value
+        return value.item() if isinstance(value, np.generic) else cls(value)
+
+    # *** what it is ***
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.uop.shape
+
+    @property
+    def ndim(self) -> int:
+        return len(self.uop.shape)
+
+    @property
+    def dtype(self) -> DType:
+        return self.uop.dtype
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return prod(self.uop.shape)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a 0-d tensor")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterable[Tensor]:
+        return (self[k] for k in range(len(self)))
+
+    def __repr__(self) -> str:
+        grad = ", requires_grad=True" if self.requires_grad else ""
+        return f"Tensor(shape={self.shape}, dtype={self.dtype}{grad})"
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            raise ValueError(f"the truth of a tensor of shape {self.shape} is ambiguous; use "
+                             "any() or all()")
+        return bool(self.item())
+
+    # *** computing ***
+
+    @staticmethod
+    def realize_all(*tensors: Tensor) -> None:
+        """Compute several tensors in one plan."""
+        roots = _reuse_computed([t.uop for t in tensors])
+        buffers = realize(roots, Tensor.fuse_reduce, config.opt_level())
+        for t, buffer in zip(tensors, buffers, strict=True):
+            if t.uop.op is Ops.STAGE and t.uop.arg == "detach":
+                t.uop = buffer
+            elif not is_contiguous_buffer(t.uop):
+                t.uop.__dict__["realized"] = buffer
+
+    def realize(self) -> Tensor:
+        """Compute this tensor; it keeps its graph, so gradients can still flow through it."""
+        Tensor.realize_all(self)
+        return self
+
+    def numpy(self) -> np.ndarray:
+        """The value as a new NumPy array."""
+        if not is_contiguous_buffer(self.uop):
+            self.realize()
+        return buffer_data(self.uop.__dict__.get("realized", self.uop)).copy()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        array = self.numpy()
+        return array if dtype is None else array.astype(dtype)
+
+    def item(self) -> Number:
+        """The only element, as a Python number. Raises ValueError if there is not exactly one."""
+        if self.size != 1:
+            raise ValueError(f"item() needs exactly one element, this tensor has shape "
+                             f"{self.shape}")
+        return self.numpy().item()
+
+    def tolist(self) -> Any:
+        return self.numpy().tolist()
+
+    def contiguous(self) -> Tensor:
+        """The same value, computed into memory of its own before it is used."""
+        return self._of(self.uop.stage())
+
+    def detach(self) -> Tensor:
+        """The same value, through which no gradient flows."""
+        return self._of(self.uop.stage("detach"))
+
+    def assign(self, value: Any) -> Tensor:
+        """Give this tensor a new value of the same shape and dtype; gradients do not flow into it.
+
+        Raises ValueError or TypeError that names both shapes or dtypes otherwise.
+        """
+        value = value if isinstance(value, Tensor) else Tensor(value, dtype=self.dtype)
+        if value.shape != self.shape:
+            raise ValueError(f"cannot assign shape {value.shape} to a tensor of {self.shape}")
+        if value.dtype is not self.dtype:
+            raise TypeError(f"cannot assign {value.dtype} to a tensor of {self.dtype}")
+        u = value.uop
+        self.uop = u if u.op is Ops.BUFFER else u.stage("detach")
+        return self
+
+    # *** gradients ***
+
+    def backward(self, params: Iterable[Tensor] | None = None,
+                 gradient: Tensor | None = None) -> None:
+        """Add the gradient of this tensor to the `.grad` of each of `params`.
+
+        Without `params`, of every living tensor with `requires_grad` that it depends on. `gradient`
+        is what is to be multiplied with; without it this tensor must have one element. A parameter
+        on which this tensor does not depend keeps its `.grad` (None at first). Raises TypeError for
+        tensors that are not floats, ValueError where a shape does not fit.
+        """
+        if not self.dtype.is_float:
+            raise TypeError(f"backward needs a float tensor, this one is {self.dtype}")
+        if gradient is None and self.size != 1:
+            raise ValueError(f"backward needs a tensor with one element, or a gradient; this one "
+                             f"has shape {self.shape}")
+        if gradient is not None and gradient.shape != self.shape:
+            raise ValueError(f"the gradient's shape {gradient.shape} is not {self.shape}")
+        wanted = list(_leaves if params is None else params)
+        for p in wanted:
+            _check_parameter(p)
+        seed = broadcast(UOp.const(1, self.dtype), self.shape) if gradient is None \
+            else gradient.uop.cast(self.dtype)
+        found = gradients(self.uop, {p.uop for p in wanted}, seed)
+        for p in wanted:
+            if p.uop in found:
+                g = self._of(found[p.uop])
+                p.grad = g if p.grad is None else p.grad + g
+
+    # *** creation ***
+
+    @classmethod
+    def _made(cls, uop: UOp, requires_grad: bool) -> Tensor:
+        """A created tensor; one that wants gradients becomes data, hence distinct from equals."""
+        tensor = cls._of(uop)
+        if requires_grad:
+            tensor = cls(tensor)
+            tensor._mark(True)
+        return tensor
+
+    @classmethod
+    def full(cls, shape: Sequence[int], value: Number, dtype: DType | None = None,
+             requires_grad: bool = False) -> Tensor:
+        """A tensor of `shape` (a tuple) filled with a number."""
+        shape = shape_argument((shape,) if isinstance(shape, int) else tuple(shape))
+        if any(n < 0 for n in shape):
+            raise ValueError(f"sizes must not be negative, got {shape}")
+        dtype = dtype or _number_dtype(value)
+        return cls._made(broadcast(UOp.const(value, dtype), shape), requires_grad)
+
+    @classmethod
+    def zeros(cls, *shape: int, dtype: DType = dtypes.f32, requires_grad: bool = False) -> Tensor:
+        return cls.full(shape_argument(shape), 0, dtype, requires_grad)
+
+    @classmethod
+    def ones(cls, *shape: int, dtype: DType = dtypes.f32, requires_grad: bool = False) -> Tensor:
+        return cls.full(shape_argument(shape), 1, dtype, requires_grad)
+
+    @classmethod
+    def arange(cls, start: Number, stop: Number | None = None, step: Number = 1,
+               dtype: DType | None = None) -> Tensor:
+        """Like Python's range, floats allowed. Raises ValueError for a step of 0."""
+        start, stop = (0, start) if stop is None else (start, stop)
+        if step == 0:
+            raise ValueError("arange: the step must not be 0")
+        n = max(0, int(-((start - stop) // step)))
+        dtype = dtype or _number_dtype(start + 0 * stop + 0 * step)
+        return cls._of(UOp.iota(n).cast(dtype) * step + start)
+
+    @classmethod
+    def rand(cls, *shape: int, dtype: DType = dtypes.f32, requires_grad: bool = False) -> Tensor:
+        """Uniform in [0, 1)."""
+        return cls._made(random.uniform(shape_argument(shape), dtype), requires_grad)
+
+    @classmethod
+    def randn(cls, *shape: int, dtype: DType = dtypes.f32, requires_grad: bool = False) -> Tensor:
+        """Standard normal."""
+        return cls._made(random.normal(shape_argument(shape), dtype), requires_grad)
+
+    @staticmethod
+    def manual_seed(seed: int) -> None:
+        """Restart the random numbers: what follows depends on `seed` and the calls' order only."""
+        random.manual_seed(seed)
+
+
+def _reuse_computed(roots: list[UOp]) -> list[UOp]:
+    """The roots with every node whose value is known replaced by the buffer that holds it."""
+    sink = UOp(Ops.SINK, tuple(roots))
+    known = {u: u.__dict__["realized"]
+             for u in sink.toposort(stop=lambda u: "realized" in u.__dict__)
+             if "realized" in u.__dict__}
+    return list(sink.substitute(known).src) if known else roots
+
+
+def _check_parameter(p: Tensor) -> None:
+    if not p.dtype.is_float:
+        raise TypeError(f"only floats have gradients; a given tensor is {p.dtype}")
+    if not any(u.op is Ops.BUFFER for u in p.uop.toposort()):
+        raise ValueError(f"a given tensor of shape {p.shape} is a constant expression, which equal "
+                         "tensors share; create it with requires_grad=True")
+
+
+def _number_dtype(value: Number) -> DType:
+    if isinstance(value, bool):
+        return dtypes.bool
+    if isinstance(value, float):
+        return dtypes.f32
+    return dtypes.i32 if dtypes.i32.min <= value <= dtypes.i32.max else dtypes.i64
+
+
+def _as_array(data: Any, dtype: DType | None) -> np.ndarray:
+    """A new C-contiguous array of `data`."""
+    if isinstance(data, (np.ndarray, np.generic)):
+        array = np.asarray(data)
+        native = array.dtype.newbyteorder("=")
+        return np.array(array, dtype.np if dtype else from_np(native).np, order="C", copy=True)
+    array = np.asarray(data)
+    if array.dtype == np.float64 and dtype is None and not _holds_numpy(data):
+        dtype = dtypes.f32
+    elif array.dtype == np.int64 and dtype is None and not _holds_numpy(data):
+        fits = array.size == 0 or (dtypes.i32.min <= array.min() and array.max() <= dtypes.i32.max)
+        dtype = dtypes.i32 if fits else dtypes.i64
+    return np.array(array, dtype.np if dtype else from_np(array.dtype).np, order="C")
+
+
+def _holds_numpy(data: Any) -> bool:
+    """True for a list whose first leaf is a NumPy value, which keeps its own dtype."""
+    while isinstance(data, (list, tuple)) and data:
+        data = data[0]
+    return isinstance(data, (np.ndarray, np.generic))
