@@ -205,6 +205,9 @@ class _Loops:
         if u.op in (Ops.END, Ops.REDUCE):
             inner, *ranges = u.src
             total = None if u.op is Ops.END else np.asarray(IDENTITY[u.arg](u.dtype), u.dtype.np)
+            for s in u.toposort():  # what no loop repeats runs even if the loop never does
+                if s.op is Ops.STORE and all(r in point for r in self.axes[s]):
+                    yield s, point
             for at in itertools.product(*(range(r.arg[1]) for r in ranges)):
                 value = yield inner, {**point, **dict(zip(ranges, at, strict=True))}
                 total = apply_alu(u.arg, [total, value], u.dtype) if u.op is Ops.REDUCE else None

@@ -156,11 +156,13 @@ class _Lowering:
         return tuple(index)
 
     def store_all(self, body: UOp, out: UOp) -> UOp:
+        if 0 in body.shape:  # not even a store that no loop repeats may touch an empty array
+            return UOp(Ops.SINK)
         index = self.new_ranges(body.shape)
         target = UOp(Ops.INDEX, (out, self.simplify(flatten(index, body.shape))))
         if body.op is Ops.SCATTER:
             zeroed = _end(UOp(Ops.STORE, (target, UOp.const(0, out.dtype))), index)
-            if body.arg == 0:  # no rows: not even a masked access may touch them
+            if 0 in body.src[1].shape:
                 return UOp(Ops.SINK, (zeroed,))
             return UOp(Ops.SINK, (self.scatter(body, out, zeroed),))
         value = self.value((body, index, None))
@@ -202,6 +204,8 @@ class _Lowering:
 
     def lower_node(self, u: UOp, index: Index, gate: UOp | None) -> Generator[Request, UOp, UOp]:
         """The value of `u` at `index`. Yields what it needs to know of other nodes."""
+        if 0 in u.shape:  # no loop ever gets to an element; a load would be moved out of its loop
+            return UOp.const(0, u.dtype)
         if u.op is Ops.CONST:
             return u
         if u.op is Ops.IOTA:

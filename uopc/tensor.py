@@ -112,9 +112,12 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
         """Compute several tensors in one plan."""
         roots = _reuse_computed([t.uop for t in tensors])
         buffers = realize(roots, Tensor.fuse_reduce, config.opt_level())
-        for t, buffer in zip(tensors, buffers, strict=True):
+        owned: set[UOp] = set()
+        for t, root, buffer in zip(tensors, roots, buffers, strict=True):
             if t.uop.op is Ops.STAGE and t.uop.arg == "detach":
-                t.uop = buffer
+                shared = buffer in owned or _lies_in_memory(root)
+                t.uop = new_buffer(buffer_data(buffer).copy()) if shared else buffer
+                owned.add(t.uop)
             elif not is_contiguous_buffer(t.uop):
                 t.uop.__dict__["realized"] = buffer
 
@@ -161,8 +164,7 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
             raise ValueError(f"cannot assign shape {value.shape} to a tensor of {self.shape}")
         if value.dtype is not self.dtype:
             raise TypeError(f"cannot assign {value.dtype} to a tensor of {self.dtype}")
-        u = value.uop
-        self.uop = u if u.op is Ops.BUFFER else u.stage("detach")
+        self.uop = value.uop.stage("detach")
         return self
 
     # *** gradients ***
@@ -188,6 +190,7 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
             _check_parameter(p)
         seed = broadcast(UOp.const(1, self.dtype), self.shape) if gradient is None \
             else gradient.uop.cast(self.dtype)
+        _check_distinct(wanted)
         found = gradients(self.uop, {p.uop for p in wanted}, seed)
         for p in wanted:
             if p.uop in found:
@@ -265,6 +268,22 @@ def _check_parameter(p: Tensor) -> None:
     if not any(u.op is Ops.BUFFER for u in p.uop.toposort()):
         raise ValueError(f"a given tensor of shape {p.shape} is a constant expression, which equal "
                          "tensors share; create it with requires_grad=True")
+
+
+def _check_distinct(params: list[Tensor]) -> None:
+    """Leaves that were assigned equal expressions are one node until they are computed."""
+    owners: dict[UOp, Tensor] = {}
+    for p in params:
+        if p.requires_grad and owners.setdefault(p.uop, p) is not p:
+            raise ValueError(f"two parameters of shape {p.shape} were assigned one expression and "
+                             "cannot be told apart; realize them before they are used")
+
+
+def _lies_in_memory(root: UOp) -> bool:
+    """True when realizing `root` gives an existing buffer rather than a new one."""
+    while root.op in (Ops.STAGE, Ops.RESHAPE):
+        root = root.src[0]
+    return root.op is Ops.BUFFER
 
 
 def _number_dtype(value: Number) -> DType:
