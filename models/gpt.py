@@ -86,13 +86,15 @@ class GPT:
         self._initialize()
 
     def _initialize(self) -> None:
-        """GPT-2's: normal with deviation 0.02, the residual projections scaled by the depth."""
+        """GPT-2's: normal, the residual projections scaled by the depth. GPT-2's deviation of 0.02
+        belongs to its 768 channels; other widths scale it so that activations keep their size."""
+        deviation = 0.02 * math.sqrt(768 / self.config.n_embd)
         for name, p in nn.named_parameters(self).items():
             if name.endswith("bias"):
                 p.assign(Tensor.zeros(*p.shape))
             elif p.ndim == 2:
                 residual = name.endswith("c_proj.weight")
-                scale = 0.02 / math.sqrt(2 * self.config.n_layer) if residual else 0.02
+                scale = deviation / math.sqrt(2 * self.config.n_layer) if residual else deviation
                 p.assign(Tensor.randn(*p.shape) * scale)
         Tensor.realize_all(*nn.parameters(self))
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from uopc import spec
-from uopc.alu import apply_alu
+from uopc.alu import apply_alu, constant_array
 from uopc.composite import buffer_data, new_buffer
 from uopc.dtype import DType, dtypes
 from uopc.interpret import interpret_graph, interpret_loops
@@ -47,7 +47,7 @@ def evaluate(u: UOp, given: Mapping[UOp, Array]) -> Array:
             continue
         assert node.op in ALU or node.op is Ops.CONST, f"{node!r} has no given value"
         values[node] = apply_alu(node.op, [values[s] for s in node.src], node.dtype) \
-            if node.src else np.asarray(node.arg.value).astype(node.dtype.np)
+            if node.src else constant_array(node)
     return values[u]
 
 

@@ -37,8 +37,13 @@ def cast(x: Array, dtype: DType) -> Array:
 
 def fold(op: Ops, constants: tuple[UOp, ...], dtype: DType) -> UOp:
     """The CONST that `op` gives on CONST sources."""
-    arrays = [np.asarray(c.arg.value, dtype=c.dtype.np) for c in constants]
-    return UOp.const(apply_alu(op, arrays, dtype).item(), dtype)
+    return UOp.const(apply_alu(op, [constant_array(c) for c in constants], dtype).item(), dtype)
+
+
+def constant_array(u: UOp) -> Array:
+    """The value of a CONST, as its dtype holds it: 1e39 is infinite as an f32."""
+    with np.errstate(all="ignore"):
+        return np.asarray(u.arg.value).astype(u.dtype.np)
 
 
 def fold_number(value: Number, dtype: DType) -> Number:

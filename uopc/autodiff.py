@@ -6,14 +6,15 @@ One table says how each operation passes the gradient of its result on to its so
 mathematics leaves one: a tie in a maximum shares the gradient evenly; `sqrt` has the gradient 0 at
 0 (the subgradient of a norm that is nearest to zero); a gradient that is exactly 0 stays 0 through
 `sqrt`, `log`, `1/x` and `pow`, so that a branch of `where` that was not taken cannot turn it into
-NaN.
+NaN; through what is constant almost everywhere (`trunc`, `//`, comparisons, casts to integers) no
+gradient flows.
 """
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
 
-from uopc.composite import LN_2, LOG2_E, exp, log, reduce_axes
+from uopc.composite import LN_2, LOG2_E, broadcast, exp, log, reduce_axes
 from uopc.uop import Ops, UOp
 
 Gradients = tuple[UOp | None, ...]
@@ -51,7 +52,7 @@ def _sqrt(g: UOp, u: UOp) -> Gradients:
 
 
 def _pow(g: UOp, u: UOp) -> Gradients:
-    x, y = u.src
+    x, y = (broadcast(s, u.shape) for s in u.src)  # one may be a constant, of shape ()
     of_base = y.eq(0).where(0.0, y * x.alu(Ops.POW, y + -1))
     of_exponent = (x.eq(0) & UOp.const(0, y.dtype).alu(Ops.CMPLE, y)).where(0.0, u * log(x))
     return _unless_zero(g, g * of_base), _unless_zero(g, g * of_exponent)

@@ -49,8 +49,10 @@ def _derive(u: UOp) -> Bounds:
     whole = (int(u.dtype.min), int(u.dtype.max))
     if u.op is Ops.CONST:
         return int(u.arg.value), int(u.arg.value)
-    if u.op in (Ops.RANGE, Ops.IOTA):
-        return 0, max(0, (u.arg[1] if u.op is Ops.RANGE else u.arg[0]) - 1)
+    if u.op is Ops.RANGE:
+        return 0, max(0, u.arg[1] - 1)
+    if u.op is Ops.IOTA:
+        return (0, max(0, u.arg[0] - 1)) if u.arg[0] - 1 <= whole[1] else whole
     if u.op not in _RULES or any(s.dtype.is_float for s in u.src):
         return whole
     low, high = _RULES[u.op](*(s.__dict__["bounds"] for s in u.src))

@@ -4,6 +4,7 @@ They are read when they are needed, not when uopc is imported, so a program may 
 """
 from __future__ import annotations
 
+import functools
 import os
 
 VARIABLES = {
@@ -34,6 +35,7 @@ def debug() -> int:
     return read_int("DEBUG")
 
 
+@functools.total_ordering
 class EnvInt:
     """A whole-numbered variable of the environment that compares like the number it holds now."""
 
@@ -48,11 +50,14 @@ class EnvInt:
     def __bool__(self) -> bool:
         return int(self) != 0
 
-    def __ge__(self, other: int) -> bool:
-        return int(self) >= other
+    def __eq__(self, other: object) -> bool:
+        return int(self) == other
 
-    def __gt__(self, other: int) -> bool:
-        return int(self) > other
+    def __lt__(self, other: int) -> bool:
+        return int(self) < other
+
+    def __hash__(self) -> int:
+        return hash(int(self))
 
     def __repr__(self) -> str:
         return f"{self.name}={int(self)}"

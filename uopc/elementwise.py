@@ -40,7 +40,7 @@ class Elementwise:
             if isinstance(v, Number):
                 dtype = promote_number(dtype, v)
         shape = broadcast_shape(*(t.shape for t in tensors))
-        return [_constant(v, dtype) if isinstance(v, Number)
+        return [constant(v, dtype) if isinstance(v, Number)
                 else broadcast(v.uop.cast(dtype), shape) for v in values]
 
     def _binary(self, op: Ops, other: Operand, reverse: bool = False) -> Tensor:
@@ -63,22 +63,27 @@ class Elementwise:
         return self._binary(Ops.MUL, other)
 
     def __sub__(self, other: Operand) -> Tensor:
-        """`a - b` is `a + b * -1`. Raises TypeError for two bool tensors, as NumPy does."""
+        """`a - b` is `a + b * -1`. Raises TypeError for two bools, as NumPy does."""
         if not _is_operand(other):
             return NotImplemented
-        if isinstance(other, Number) and not isinstance(other, bool):
-            return self + -other
         other = self._lift(other)
-        if self.uop.dtype is dtypes.bool and (isinstance(other, bool)
-                                              or other.uop.dtype is dtypes.bool):
-            raise TypeError("bool tensors do not subtract; use ^, or cast one of them first")
-        if isinstance(other, bool):
-            return self + -int(other)
+        if isinstance(other, Number):
+            x, number = self._operands(other)
+            _refuse_bool(x.dtype)
+            return self._of(x + _negative(number))
         dtype = promote(self.uop.dtype, other.uop.dtype)
+        _refuse_bool(dtype)
         return self + self._of(other.uop.cast(dtype) * -1)
 
     def __rsub__(self, other: Operand) -> Tensor:
-        return -self + other if _is_operand(other) else NotImplemented
+        if not _is_operand(other):
+            return NotImplemented
+        other = self._lift(other)
+        if not isinstance(other, Number):
+            return other - self
+        x, number = self._operands(other)
+        _refuse_bool(x.dtype)
+        return self._of(x * -1 + number)
 
     def __neg__(self) -> Tensor:
         if self.uop.dtype is dtypes.bool:
@@ -88,11 +93,10 @@ class Elementwise:
     def __truediv__(self, other: Operand) -> Tensor:
         if not _is_operand(other):
             return NotImplemented
-        if isinstance(other, Number) and other != 0:
-            return self._of(self._float()) * (1 / other)
         other = self._lift(other)
         if isinstance(other, Number):
-            return self._of(self._float()) * math.copysign(math.inf, other)
+            share = 1 / other if other else math.copysign(math.inf, other)
+            return self._of(self._float()) * share
         return self._of(self._float()) * other.reciprocal()
 
     def __rtruediv__(self, other: Operand) -> Tensor:
@@ -113,10 +117,11 @@ class Elementwise:
         return self._binary(Ops.MOD, other, reverse=True)
 
     def __pow__(self, other: Operand) -> Tensor:
-        """Whole exponents from 0 to 16 multiply; others follow C's pow. An integer tensor to a
-        negative or fractional power is a float."""
+        """Whole numbers from 0 to 16 multiply; others follow C's pow. An integer tensor to the
+        power of anything but such an int is a float."""
         if not _is_operand(other):
             return NotImplemented
+        other = self._lift(other)
         if isinstance(other, Number) and float(other).is_integer() and 0 <= other <= 16:
             base = self._float() if isinstance(other, float) else self.uop
             return self._of(_power(base, int(other)))
@@ -124,7 +129,7 @@ class Elementwise:
             return self.sqrt()
         if isinstance(other, Number) and other == -1:
             return self.reciprocal()
-        other = other if isinstance(other, Number) else self._of(as_float(self._lift(other).uop))
+        other = other if isinstance(other, Number) else self._of(as_float(other.uop))
         return self._of(self._float())._binary(Ops.POW, other)
 
     def __rpow__(self, other: Operand) -> Tensor:
@@ -175,7 +180,9 @@ class Elementwise:
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
     def __invert__(self) -> Tensor:
-        return self.logical_not() if self.uop.dtype is dtypes.bool else self ^ -1
+        if self.uop.dtype is dtypes.bool:
+            return self.logical_not()
+        return self ^ (-1 if self.uop.dtype.min else self.uop.dtype.max)  # the word of all ones
 
     def logical_not(self) -> Tensor:
         """True where the element is 0 (or false)."""
@@ -207,15 +214,17 @@ class Elementwise:
     # *** minima, maxima, signs ***
 
     def maximum(self, other: Operand) -> Tensor:
-        """Elementwise; NaN on either side gives NaN. Of two zeros it gives the second."""
+        """Elementwise; NaN on either side gives NaN. Of two zeros it gives the second. Equal
+        elements share the gradient."""
         a, b = self._operands(other)
         return self._of(UOp(Ops.MAXIMUM if a.dtype.is_float else Ops.MAX, (a, b)))
 
     def minimum(self, other: Operand) -> Tensor:
-        """Elementwise; NaN on either side gives NaN. Of two equal elements it gives the second."""
+        """As `maximum`."""
         a, b = self._operands(other)
-        smaller = a < b if not a.dtype.is_float else (a < b) | a.ne(a)
-        return self._of(UOp(Ops.WHERE, (smaller, a, b)))
+        if a.dtype.is_float:
+            return self._of(UOp(Ops.MAXIMUM, (_negative(a), _negative(b))) * -1)
+        return self._of(UOp(Ops.WHERE, (a < b, a, b)))
 
     def clip(self, low: Operand | None = None, high: Operand | None = None) -> Tensor:
         result = self if low is None else self.maximum(low)
@@ -224,7 +233,7 @@ class Elementwise:
     def sign(self) -> Tensor:
         """-1, 0 or 1; NaN stays NaN."""
         x = self.uop
-        zero = x * 0 if x.dtype.is_float else UOp.const(0, x.dtype)
+        zero = x * 0 + 0 if x.dtype.is_float else UOp.const(0, x.dtype)  # NaN, or 0.0 from -0.0
         return self._of((x < 0).where(-1, (UOp.const(0, x.dtype) < x).where(1, zero)))
 
     def abs(self) -> Tensor:
@@ -342,7 +351,16 @@ def _is_operand(x: Any) -> bool:
     return isinstance(x, (Elementwise, bool, int, float, np.ndarray, np.generic, list, tuple))
 
 
-def _constant(value: Number, dtype: DType) -> UOp:
+def _negative(x: UOp) -> UOp:
+    return UOp.const(-x.arg.value, x.dtype) if x.op is Ops.CONST else x * -1
+
+
+def _refuse_bool(dtype: DType) -> None:
+    if dtype is dtypes.bool:
+        raise TypeError("bool tensors do not subtract; use ^, or cast one of them first")
+
+
+def constant(value: Number, dtype: DType) -> UOp:
     """A Python number as a constant. Raises OverflowError where the dtype cannot hold it."""
     if dtype.is_int and not dtype.min <= value <= dtype.max:
         raise OverflowError(f"{value} is out of range for {dtype}: {dtype.min} to {dtype.max}")

@@ -12,7 +12,9 @@ import numpy as np
 
 from uopc.bounds import bounds
 from uopc.composite import broadcast, broadcast_shape, buffer_data, is_contiguous_buffer
-from uopc.dtype import dtypes
+from uopc.dtype import Number, dtypes
+from uopc.elementwise import constant
+from uopc.reductions import normalize_axes
 from uopc.uop import Ops, UOp, prod
 
 if TYPE_CHECKING:
@@ -49,6 +51,8 @@ class Indexing:
 
     def _lift_value(self, value: Any) -> UOp:
         value = self._lift(value)
+        if isinstance(value, Number) and (self.uop.dtype.is_float or not isinstance(value, float)):
+            return constant(value, self.uop.dtype)
         u = value.uop if hasattr(value, "uop") else type(self)(value).uop
         if self.uop.dtype.is_float or not u.dtype.is_float:
             return u.cast(self.uop.dtype)
@@ -57,8 +61,8 @@ class Indexing:
 
     def take(self, index: Any, axis: int = 0) -> Tensor:
         """Rows along `axis`, as `self[index]` for axis 0. Raises IndexError out of range."""
-        key: list[Key] = [slice(None)] * (axis % len(self.uop.shape))
-        return self[(*key, self._lift(index))]
+        (axis,) = normalize_axes(axis, len(self.uop.shape))
+        return self[(*[slice(None)] * axis, self._lift(index))]
 
     def check_index(self, size: int, name: str = "index", allowed: int | None = None,
                     negative: bool = False) -> Tensor:
@@ -85,7 +89,8 @@ class Indexing:
     def _data_buffer(self) -> UOp:
         if is_contiguous_buffer(self.uop):
             return self.uop
-        self.realize()
+        if "realized" not in self.uop.__dict__:
+            self.realize()
         return self.uop.__dict__.get("realized", self.uop)
 
     def _split(self, key: Key) -> tuple[list[Any], dict[int, UOp]]:
@@ -100,6 +105,7 @@ class Indexing:
             raise IndexError("an index can only have a single ellipsis ('...')")
         at = next((i for i, k in enumerate(keys) if k is Ellipsis), len(keys))
         keys[at:at + 1] = [slice(None)] * (len(shape) - used)
+        gathering = any(not _is_basic(k) for k in keys)
         basic: list[Any] = []
         gathers: dict[int, UOp] = {}
         axis = position = 0
@@ -108,12 +114,12 @@ class Indexing:
                 basic.append(None)
             elif isinstance(k, slice):
                 basic.append(slice(*k.indices(shape[axis])))
-            elif hasattr(k, "__index__") and not isinstance(k, (bool, np.ndarray)) \
-                    and not hasattr(k, "uop"):
-                basic.append(_in_range(int(k), shape[axis]))
-            else:
-                gathers[position] = self._index_tensor(k, shape[axis])
+            elif gathering:  # beside a tensor an int is a tensor too, as in NumPy
+                gathers[position] = UOp.const(_in_range(int(k), shape[axis]), dtypes.i32) \
+                    if _is_basic(k) else self._index_tensor(k, shape[axis])
                 basic.append(slice(0, shape[axis], 1))
+            else:
+                basic.append(_in_range(int(k), shape[axis]))
             axis += k is not None
             position += not isinstance(basic[-1], int)
         return basic, gathers
@@ -148,6 +154,12 @@ class Indexing:
         old = self.uop.reshape((rows, *rest))
         mask = written.reshape((rows, *(1,) * len(rest))).expand(old.shape)
         return mask.where(chosen, old).reshape(self.uop.shape)
+
+
+def _is_basic(k: Any) -> bool:
+    """True for all that selects without a tensor: None, a slice, a whole number."""
+    return k is None or isinstance(k, slice) or (
+        hasattr(k, "__index__") and not isinstance(k, (bool, np.ndarray)) and not hasattr(k, "uop"))
 
 
 def _in_range(k: int, size: int) -> int:

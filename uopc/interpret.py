@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from uopc.alu import apply_alu
+from uopc.alu import apply_alu, constant_array
 from uopc.composite import buffer_data
-from uopc.uop import ALU, IDENTITY, Ops, UOp, prod
+from uopc.uop import ALU, IDENTITY, MOVEMENT, Ops, UOp, prod
 
 Array = np.ndarray
 Point = dict[UOp, int]  # the value of each open RANGE
@@ -41,21 +41,27 @@ def _node_value(u: UOp, src: list[Array]) -> Array:
     if u.op in ALU:
         return apply_alu(u.op, src, u.dtype)
     if u.op is Ops.CONST:
-        return np.asarray(u.arg.value).astype(u.dtype.np)
+        return constant_array(u)
     if u.op is Ops.IOTA:
         return np.arange(u.arg[0]).astype(u.dtype.np)
     if u.op is Ops.GATHER:
         return _gather(*src, u)
     if u.op is Ops.SCATTER:
         return _scatter(*src, u)
-    x, arg = src[0], u.arg
+    if u.op in MOVEMENT:
+        return _moved(u, *src)
     if u.op is Ops.STAGE:
-        return x
+        return src[0]
     if u.op is Ops.REDUCE:
-        op, n = arg
+        x, (op, n) = src[0], u.arg
         if prod(x.shape[x.ndim - n:]) == 1:  # no loop: a lone -0.0 stays, 0.0 + -0.0 would not
             return x.reshape(u.shape)
         return _fold(op, x, n, u)
+    raise ValueError(f"{u!r} does not belong to a shape graph")
+
+
+def _moved(u: UOp, x: Array) -> Array:
+    arg = u.arg
     if u.op is Ops.RESHAPE:
         return x.reshape(arg)
     if u.op is Ops.EXPAND:
@@ -66,9 +72,7 @@ def _node_value(u: UOp, src: list[Array]) -> Array:
         return x[tuple(slice(start, stop) for start, stop in arg)]
     if u.op is Ops.PAD:
         return np.pad(x, arg) if x.ndim else x
-    if u.op is Ops.FLIP:
-        return np.flip(x, arg)
-    raise ValueError(f"{u!r} does not belong to a shape graph")
+    return np.flip(x, arg)
 
 
 def _fold(op: Ops, x: Array, n: int, u: UOp) -> Array:

@@ -11,6 +11,7 @@ fused into its consumer, and an expensive expression that is broadcast gets a ST
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -34,9 +35,11 @@ DEBUG = config.EnvInt("DEBUG")
 BROADCAST_FACTOR = 4      # an EXPAND that repeats less than this recomputes cheaply
 MIN_STAGED_WORK = 4096    # ALU operations below which a kernel of its own does not pay
 PLAN_LIMIT = 512          # plans kept; the one unused for longest goes first
+ENDS_A_KERNEL = (Ops.BUFFER, Ops.REDUCE, Ops.SCATTER, Ops.STAGE)
 
 StructureKey = tuple
 _plans: OrderedDict[StructureKey, Plan] = OrderedDict()
+_plans_lock = threading.Lock()  # held for a look or an entry only: plans are made outside of it
 
 
 # *** the policy ***
@@ -44,7 +47,7 @@ _plans: OrderedDict[StructureKey, Plan] = OrderedDict()
 
 def _fused_work(base: UOp) -> int:
     """ALU operations that computing `base` takes when everything up to it is fused."""
-    inside = base.toposort(stop=lambda u: u.op in (Ops.BUFFER, Ops.REDUCE, Ops.STAGE))
+    inside = base.toposort(stop=lambda u: u.op in ENDS_A_KERNEL)
     return sum(u.op in ALU for u in inside) * prod(base.shape)
 
 
@@ -216,28 +219,25 @@ def realize(roots: Sequence[UOp], fuse_reduce: bool = False,
             opt: int | None = None) -> list[UOp]:
     """Compute `roots`; returns one BUFFER per root, in order. Equal roots are computed once.
 
-    Raises what `make_plan` raises, and CompileError when the C compiler is missing or fails.
+    Where all roots are BUFFERs already, nothing is done. Raises what `make_plan` raises, and
+    CompileError when the C compiler is missing or fails.
     """
-    if not roots:
-        return []
+    if all(u.op is Ops.BUFFER for u in roots):
+        return list(roots)
     debug = int(DEBUG)
     UOp.track_origins = debug >= 1 or bool(config.read_int("SPEC"))
     start = time.perf_counter()
     order = UOp(Ops.SINK, tuple(roots)).toposort()
     key = _structure(order, fuse_reduce, opt)
-    plan = _plans.get(key)
+    plan = _cached_plan(key)
     hit = plan is not None
-    if hit:
-        counters.plan_hits += 1
-        _plans.move_to_end(key)
-    else:
-        counters.plan_misses += 1
+    if plan is None:
         if debug >= 1 and _plans:
-            print(f"uopc: new plan; {first_difference(key, order, _plans)}", file=sys.stderr)
+            with _plans_lock:
+                reason = first_difference(key, order, _plans)
+            print(f"uopc: new plan; {reason}", file=sys.stderr)
         plan, _ = make_plan(roots, fuse_reduce, opt)
-        _plans[key] = plan
-        if len(_plans) > PLAN_LIMIT:
-            _plans.popitem(last=False)
+        _keep_plan(key, plan)
         counters.plan_time += time.perf_counter() - start
     inputs = [u for u in order if u.op is Ops.BUFFER]
     arrays = [buffer_data(u) for u in inputs]
@@ -249,6 +249,24 @@ def realize(roots: Sequence[UOp], fuse_reduce: bool = False,
               f"{(scheduled - start) * 1e3:.2f} ms, run "
               f"{(time.perf_counter() - scheduled) * 1e3:.2f} ms", file=sys.stderr)
     return _results(plan, inputs, outs)
+
+
+def _cached_plan(key: StructureKey) -> Plan | None:
+    with _plans_lock:
+        plan = _plans.get(key)
+        if plan is None:
+            counters.plan_misses += 1
+        else:
+            counters.plan_hits += 1
+            _plans.move_to_end(key)
+        return plan
+
+
+def _keep_plan(key: StructureKey, plan: Plan) -> None:
+    with _plans_lock:
+        _plans[key] = plan
+        while len(_plans) > PLAN_LIMIT:
+            _plans.popitem(last=False)
 
 
 def _results(plan: Plan, inputs: Sequence[UOp], outs: Sequence[np.ndarray]) -> list[UOp]:

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 from uopc.uop import ALU, Ops, UOp
 
 MAX_NESTING = 60  # of one inlined expression; clang refuses more than 256 brackets
+REPEATING = frozenset({Ops.MAX, Ops.MAXIMUM})  # a > b ? a : b: C names an operand twice
 
 
 class Step(NamedTuple):
@@ -43,12 +44,19 @@ def statements(sink: UOp) -> set[UOp]:
             uses[s] += times
     chosen: set[UOp] = set()
     depth: dict[UOp, int] = {}
+    doubling: set[UOp] = set()  # inlined values whose text has an operand twice
     for node in order:
+        for s in doubling.intersection(node.src) if node.op in REPEATING else ():
+            chosen.add(s)  # a chain of n maxima would be 2**n long
+            doubling.remove(s)
+            depth[s] = 0
         depth[node] = 1 + max((depth[s] for s in node.src), default=0)
         if node.op in (Ops.LOAD, Ops.STORE, Ops.ACC) or (
                 node.op in ALU and (uses[node] > 1 or depth[node] > MAX_NESTING)):
             chosen.add(node)
             depth[node] = 0
+        elif node.op in REPEATING or not doubling.isdisjoint(node.src):
+            doubling.add(node)
     return chosen
 
 

@@ -50,7 +50,9 @@ class Movement:
     view = reshape
 
     def flatten(self, start: int = 0) -> Tensor:
-        """Merge the axes from `start` on into one."""
+        """Merge the axes from `start` on into one. Raises IndexError for an axis not there."""
+        if self.uop.shape:
+            (start,) = normalize_axes(start, len(self.uop.shape))
         return self.reshape(*self.uop.shape[:start], prod(self.uop.shape[start:]))
 
     def unsqueeze(self, axis: int) -> Tensor:
@@ -74,6 +76,8 @@ class Movement:
         if len(wanted) < len(old):
             raise ValueError(f"cannot expand {old} to {wanted}: there are fewer axes")
         padded = (1,) * (len(wanted) - len(old)) + old
+        if any(n < -1 for n in wanted):
+            raise ValueError(f"cannot expand {old} to {wanted}: a size must not be negative")
         full = tuple(o if n == -1 else n for o, n in zip(padded, wanted, strict=True))
         return self._of(self.uop.reshape(padded).expand(full))
 
@@ -129,7 +133,9 @@ class Movement:
         return self._of(result.reshape([c * n for c, n in zip(counts, shape, strict=True)]))
 
     def tril(self, diagonal: int = 0) -> Tensor:
-        """Zeros above the `diagonal`-th diagonal of the last two axes."""
+        """Zeros above the `diagonal`-th diagonal of the last two axes, which must be there."""
+        if len(self.uop.shape) < 2:
+            raise ValueError(f"tril needs two axes or more, this tensor has shape {self.uop.shape}")
         rows, columns = self.uop.shape[-2:]
         column = UOp.iota(columns).reshape((1, columns)).expand((rows, columns))
         row = UOp.iota(rows).reshape((rows, 1)).expand((rows, columns))
@@ -139,7 +145,7 @@ class Movement:
     @classmethod
     def cat(cls, tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
         """Join along an axis that is there. Raises ValueError unless the other sizes agree."""
-        tensors = [cls._of(cls._lift(t).uop) for t in tensors]
+        tensors = [t if isinstance(t, cls) else cls(t) for t in tensors]
         if not tensors:
             raise ValueError("cat needs at least one tensor")
         shapes = [t.uop.shape for t in tensors]
@@ -159,7 +165,7 @@ class Movement:
     @classmethod
     def stack(cls, tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
         """Join along a new axis. Raises ValueError unless all shapes agree."""
-        tensors = [cls._of(cls._lift(t).uop) for t in tensors]
+        tensors = [t if isinstance(t, cls) else cls(t) for t in tensors]
         shapes = {t.uop.shape for t in tensors}
         if len(shapes) > 1:
             raise ValueError(f"stack: all shapes must agree, got {', '.join(map(str, shapes))}")

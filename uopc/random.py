@@ -68,7 +68,9 @@ def _words(shape: tuple[int, ...]) -> tuple[UOp, UOp]:
 
 
 def _unit(word: UOp, dtype: DType) -> UOp:
-    """The top 24 bits as a number in [0, 1)."""
+    """The top 24 bits as a number in [0, 1). Raises TypeError for a dtype that has no fractions."""
+    if not dtype.is_float:
+        raise TypeError(f"random numbers are floats; cannot make them {dtype}")
     return word.alu(Ops.SHR, 8).cast(dtype) * 2.0 ** -24
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from uopc.composite import broadcast, exp, log, matmul, reduce_axes
-from uopc.dtype import dtypes, promote
+from uopc.composite import broadcast, exp, matmul, reduce_axes
+from uopc.dtype import Number, dtypes, promote
 from uopc.elementwise import Operand, as_float
 from uopc.uop import Ops, UOp, prod
 
@@ -22,12 +22,15 @@ CUMSUM_BLOCK = 128  # elements summed by brute force; longer axes are summed blo
 
 def normalize_axes(axis: Axes, ndim: int) -> tuple[int, ...]:
     """Non-negative, sorted axes. Raises IndexError for one that is not there, ValueError for one
-    given twice."""
-    axes = tuple(range(ndim)) if axis is None else (axis,) if isinstance(axis, int) else axis
+    given twice, TypeError for what is no whole number."""
+    axes = tuple(range(ndim)) if axis is None else \
+        tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
     for a in axes:
+        if isinstance(a, bool) or not hasattr(a, "__index__"):
+            raise TypeError(f"an axis must be a whole number, got {a!r}")
         if not -ndim <= a < ndim:
             raise IndexError(f"axis {a} is out of range for {ndim} axes")
-    result = tuple(sorted(a % ndim for a in axes))
+    result = tuple(sorted(int(a) % ndim for a in axes))
     if len(set(result)) != len(result):
         raise ValueError(f"an axis is given twice in {axis}")
     return result
@@ -45,6 +48,10 @@ class Reductions:
     def _accumulator(self) -> UOp:
         """The elements in the type in which they are added or multiplied."""
         return self.uop if self.uop.dtype.is_float else self.uop.cast(dtypes.i64)
+
+    def _as_tensor(self, value: Operand) -> Tensor:
+        value = self._lift(value)
+        return type(self)(value) if isinstance(value, Number) else value
 
     def sum(self, axis: Axes = None, keepdim: bool = False) -> Tensor:
         return self._reduce(Ops.ADD, axis, keepdim, self._accumulator())
@@ -163,7 +170,7 @@ class Reductions:
         and s/classes on all. Raises ValueError for shapes that do not fit, TypeError for labels
         that are not integers, IndexError for a label outside of the classes.
         """
-        labels = self._lift(labels)
+        labels = self._as_tensor(labels)
         rows, classes = self.uop.shape[:-1], self.uop.shape[-1] if self.uop.shape else 0
         if labels.shape != rows or not self.uop.shape:
             raise ValueError(f"cross_entropy: logits {self.uop.shape} need labels of shape {rows}, "
@@ -188,12 +195,12 @@ class Reductions:
 
         Raises ValueError that names both shapes when they do not fit.
         """
-        other = self._lift(other)
+        other = self._as_tensor(other)
         a, b = self.uop, other.uop
-        inner = b.shape[-2:][0] if b.shape else None
-        if not a.shape or not b.shape or a.shape[-1] != inner:
+        if not _matmul_fits(a.shape, b.shape):
             raise ValueError(f"matmul: shapes {a.shape} and {b.shape} do not fit: the last axis of "
-                             "the first must equal the second to last of the second")
+                             "the first must equal the second to last of the second, and the axes "
+                             "before must broadcast")
         dtype = promote(a.dtype, b.dtype)
         left = a.cast(dtype).reshape((1, *a.shape) if len(a.shape) == 1 else a.shape)
         right = b.cast(dtype).reshape((*b.shape, 1) if len(b.shape) == 1 else b.shape)
@@ -209,7 +216,13 @@ class Reductions:
         return self.matmul(other)
 
     def __rmatmul__(self, other: Operand) -> Tensor:
-        return self._lift(other).matmul(self)
+        return self._as_tensor(other).matmul(self)
+
+
+def _matmul_fits(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    if not a or not b or a[-1] != b[-2:][0]:
+        return False
+    return all(m == n or 1 in (m, n) for m, n in zip(a[-3::-1], b[-3::-1], strict=False))
 
 
 def _running_sum(x: UOp) -> UOp:

@@ -15,6 +15,8 @@ from __future__ import annotations
 import math
 import re
 
+import numpy as np
+
 from uopc.bounds import bounds
 from uopc.dtype import DType, dtypes
 from uopc.linearize import linearize, statements
@@ -136,12 +138,23 @@ def render_const(u: UOp) -> str:
         suffix = "f" if dtype is dtypes.f32 else ""
         if math.isnan(value):
             return "NAN"
+        value = _decided(value) if dtype is dtypes.f32 else value
         return repr(value) + suffix if math.isfinite(value) else \
             "INFINITY" if value > 0 else "-INFINITY"
     suffix = {dtypes.u32: "u", dtypes.i64: "L"}.get(dtype, "")
-    if dtype.min < 0 and value == dtype.min:  # C has no literal for it: -2147483648 is -(2147483648)
+    if dtype.min < 0 and value == dtype.min:  # in C -2147483648 is -(2147483648), a long
         return f"({value + 1}{suffix}-1{suffix})"
     return f"{int(value)}{suffix}"
+
+
+def _decided(value: float) -> float:
+    """`value`, or the float next to it if it lies exactly between two: its shortest decimal form
+    may lie on the other side of the middle, so C would round it the other way than NumPy."""
+    with np.errstate(all="ignore"):
+        nearest = np.float32(value)
+        beyond = np.float32(math.copysign(math.inf, value - float(nearest)))
+        middle = (float(nearest) + float(np.nextafter(nearest, beyond))) / 2
+    return float(nearest) if middle == value or not np.isfinite(nearest) else value
 
 
 def _helper(name: str) -> str:

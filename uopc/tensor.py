@@ -18,8 +18,8 @@ import numpy as np
 from uopc import config, random
 from uopc.autodiff import gradients
 from uopc.composite import broadcast, buffer_data, is_contiguous_buffer, new_buffer
-from uopc.dtype import DType, Number, dtypes, from_np
-from uopc.elementwise import Elementwise
+from uopc.dtype import DType, Number, dtypes, from_np, promote
+from uopc.elementwise import Elementwise, constant
 from uopc.indexing import Indexing
 from uopc.kernelize import realize
 from uopc.movement import Movement, shape_argument
@@ -128,7 +128,7 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
 
     def numpy(self) -> np.ndarray:
         """The value as a new NumPy array."""
-        if not is_contiguous_buffer(self.uop):
+        if not is_contiguous_buffer(self.uop) and "realized" not in self.uop.__dict__:
             self.realize()
         return buffer_data(self.uop.__dict__.get("realized", self.uop)).copy()
 
@@ -185,7 +185,9 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
                              f"has shape {self.shape}")
         if gradient is not None and gradient.shape != self.shape:
             raise ValueError(f"the gradient's shape {gradient.shape} is not {self.shape}")
-        wanted = list(_leaves if params is None else params)
+        if isinstance(params, Tensor):
+            params = [params]
+        wanted = list(_leaves if params is None else dict.fromkeys(params))
         for p in wanted:
             _check_parameter(p)
         seed = broadcast(UOp.const(1, self.dtype), self.shape) if gradient is None \
@@ -215,8 +217,9 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
         shape = shape_argument((shape,) if isinstance(shape, int) else tuple(shape))
         if any(n < 0 for n in shape):
             raise ValueError(f"sizes must not be negative, got {shape}")
+        value = value.item() if isinstance(value, np.generic) else value
         dtype = dtype or _number_dtype(value)
-        return cls._made(broadcast(UOp.const(value, dtype), shape), requires_grad)
+        return cls._made(broadcast(constant(value, dtype), shape), requires_grad)
 
     @classmethod
     def zeros(cls, *shape: int, dtype: DType = dtypes.f32, requires_grad: bool = False) -> Tensor:
@@ -231,10 +234,14 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
                dtype: DType | None = None) -> Tensor:
         """Like Python's range, floats allowed. Raises ValueError for a step of 0."""
         start, stop = (0, start) if stop is None else (start, stop)
+        start, stop, step = (v.item() if isinstance(v, np.generic) else v
+                             for v in (start, stop, step))
         if step == 0:
             raise ValueError("arange: the step must not be 0")
         n = max(0, int(-((start - stop) // step)))
-        dtype = dtype or _number_dtype(start + 0 * stop + 0 * step)
+        if dtype is None:
+            last = start + max(0, n - 1) * step
+            dtype = promote(_number_dtype(start + 0 * stop), _number_dtype(last))
         return cls._of(UOp.iota(n).cast(dtype) * step + start)
 
     @classmethod
@@ -300,10 +307,12 @@ def _as_array(data: Any, dtype: DType | None) -> np.ndarray:
         array = np.asarray(data)
         native = array.dtype.newbyteorder("=")
         return np.array(array, dtype.np if dtype else from_np(native).np, order="C", copy=True)
+    if dtype is not None:
+        return np.array(data, dtype.np, order="C")
     array = np.asarray(data)
-    if array.dtype == np.float64 and dtype is None and not _holds_numpy(data):
+    if array.dtype == np.float64 and not _holds_numpy(data):
         dtype = dtypes.f32
-    elif array.dtype == np.int64 and dtype is None and not _holds_numpy(data):
+    elif array.dtype == np.int64 and not _holds_numpy(data):
         fits = array.size == 0 or (dtypes.i32.min <= array.min() and array.max() <= dtypes.i32.max)
         dtype = dtypes.i32 if fits else dtypes.i64
     return np.array(array, dtype.np if dtype else from_np(array.dtype).np, order="C")

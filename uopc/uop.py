@@ -272,7 +272,9 @@ class UOp:
         return self + self.lift(other) * -1 if isinstance(other, UOp) else self + -other
 
     def __truediv__(self, other: UOp | Number) -> UOp:
-        return self * (other.reciprocal() if isinstance(other, UOp) else 1 / other)
+        if isinstance(other, UOp):
+            return self * other.reciprocal()
+        return self * (1 / other if other else math.copysign(math.inf, other))
 
     def __floordiv__(self, other: UOp | Number) -> UOp:
         return self.alu(Ops.IDIV, other)
@@ -373,8 +375,8 @@ class UOp:
     def pad(self, pairs: Sequence[tuple[int, int]]) -> UOp:
         pairs = tuple((int(a), int(b)) for a, b in pairs)
         if len(pairs) != len(self.shape) or any(a < 0 or b < 0 for a, b in pairs):
-            raise ValueError(f"cannot pad {self.shape} by {pairs}: each axis needs (before, after), "
-                             "both at least 0")
+            raise ValueError(f"cannot pad {self.shape} by {pairs}: each axis needs (before, "
+                             "after), both at least 0")
         return self if not any(a or b for a, b in pairs) else UOp(Ops.PAD, (self,), pairs)
 
     def flip(self, axes: Sequence[int]) -> UOp:

@@ -1,0 +1,232 @@
+"""The training script: what it logs, saves, resumes and refuses."""
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from train import gpt, sample
+from train.checkpoint import FILE_NAME, Checkpoint, load_checkpoint, save_checkpoint
+from train.options import gpt_parser
+
+ROOT = Path(__file__).resolve().parents[1]
+TEXT = "".join(f"line {k}: the quick brown fox jumps over {k * k} lazy dogs.\n" for k in range(400))
+TINY = ["--n_layer=1", "--n_head=2", "--n_embd=16", "--block_size=8", "--batch_size=2",
+        "--eval_interval=4", "--eval_iters=2", "--warmup_iters=2", "--learning_rate=0.01",
+        "--log_interval=1"]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("corpus") / "fox.txt"
+    path.write_text(TEXT)
+    return path
+
+
+def arguments(corpus: Path, out_dir: Path, *more: str) -> list[str]:
+    return [f"--dataset={corpus}", f"--data_dir={corpus.parent}", f"--out_dir={out_dir}", *TINY,
+            *more]
+
+
+def records(out_dir: Path) -> list[dict]:
+    return [json.loads(line) for line in (out_dir / "log.jsonl").read_text().splitlines()]
+
+
+def same_arrays(a: Checkpoint, b: Checkpoint) -> bool:
+    pairs = [(x.weights, y.weights) for x, y in [(a, b)]] + [(a.moments, b.moments)]
+    return all(x.keys() == y.keys() and all(x[k].tobytes() == y[k].tobytes() for k in x)
+               for x, y in pairs)
+
+
+def test_trains_logs_and_saves(corpus: Path, tmp_path: Path) -> None:
+    gpt.main(arguments(corpus, tmp_path, "--max_iters=8"))
+    steps = [r for r in records(tmp_path) if "loss" in r]
+    wanted = {"iter", "loss", "lr", "ms", "tokens_per_s", "plan_hits", "plan_misses", "kernels"}
+    assert [r["iter"] for r in steps] == list(range(8))
+    assert all(wanted <= r.keys() for r in steps)
+    assert all(r["plan_misses"] == 0 and r["plan_hits"] == 1 for r in steps[2:])
+    assert [r["iter"] for r in records(tmp_path) if "val_loss" in r] == [0, 4, 8]
+    assert load_checkpoint(tmp_path).info["iteration"] == 8
+
+
+def test_loss_falls(corpus: Path, tmp_path: Path) -> None:
+    gpt.main(arguments(corpus, tmp_path, "--max_iters=120", "--eval_interval=60"))
+    losses = [r["loss"] for r in records(tmp_path) if "loss" in r]
+    assert np.mean(losses[-10:]) < 0.8 * np.mean(losses[:10])
+
+
+def test_resume_continues_bit_for_bit(corpus: Path, tmp_path: Path) -> None:
+    """Also twice in a row (A104), with dropout, whose random numbers must go on too."""
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    gpt.main(arguments(corpus, whole, "--max_iters=9", "--dropout=0.2"))
+    gpt.main(arguments(corpus, parts, "--max_iters=3", "--dropout=0.2"))
+    for end in (6, 9):
+        gpt.main([f"--out_dir={parts}", "--init_from=resume", f"--max_iters={end}"])
+    assert same_arrays(load_checkpoint(whole), load_checkpoint(parts))
+    rates = [{r["iter"]: (r["lr"], r["loss"]) for r in records(d) if "loss" in r}
+             for d in (whole, parts)]
+    assert rates[0] == rates[1]
+
+
+def test_resume_restores_what_was_saved(corpus: Path, tmp_path: Path) -> None:
+    """A103: moments, step number and random state right after loading."""
+    gpt.main(arguments(corpus, tmp_path, "--max_iters=3"))
+    saved = load_checkpoint(tmp_path)
+    options = gpt_parser().parse_args(arguments(corpus, tmp_path))
+    dataset = gpt.load_dataset(options.dataset, options.tokenizer, options.data_dir)
+    trainer = gpt.Trainer(options, dataset, saved)
+    assert same_arrays(trainer.checkpoint(), saved)
+    assert trainer.checkpoint().info["optimizer_steps"] == 3
+    assert list(trainer.checkpoint().info["random"]) == saved.info["random"]
+
+
+def test_gradient_accumulation_is_one_plan(corpus: Path, tmp_path: Path) -> None:
+    gpt.main(arguments(corpus, tmp_path, "--max_iters=3", "--gradient_accumulation_steps=3"))
+    steps = [r for r in records(tmp_path) if "loss" in r]
+    assert steps[-1]["plan_hits"] == 1 and steps[-1]["plan_misses"] == 0
+
+
+def test_a94_same_seed_same_log(corpus: Path, tmp_path: Path) -> None:
+    logs = []
+    for k, seed in enumerate((1, 1, 2)):
+        gpt.main(arguments(corpus, tmp_path / str(k), "--max_iters=6", "--dropout=0.2",
+                           f"--seed={seed}"))
+        logs.append([(r["iter"], r["loss"]) for r in records(tmp_path / str(k)) if "loss" in r])
+    assert logs[0] == logs[1]
+    assert logs[0] != logs[2]
+
+
+def test_a95_a_loss_that_is_not_finite_stops_the_run(corpus: Path, tmp_path: Path) -> None:
+    gpt.main(arguments(corpus, tmp_path, "--max_iters=4"))
+    weights = load_checkpoint(tmp_path).weights
+    weights["transformer.ln_f.weight"][0] = np.inf
+    saved = load_checkpoint(tmp_path)
+    save_checkpoint(tmp_path, Checkpoint(weights, saved.moments, saved.info))
+    before = (tmp_path / FILE_NAME).read_bytes()
+    with pytest.raises(SystemExit, match="the loss of step 4 is"):
+        gpt.main([f"--out_dir={tmp_path}", "--init_from=resume", "--max_iters=9",
+                  "--eval_interval=100"])
+    assert (tmp_path / FILE_NAME).read_bytes() == before
+
+
+def test_a90_learning_rate() -> None:
+    options = gpt_parser().parse_args(["--warmup_iters=100"])
+    rates = [gpt.learning_rate(k, options) for k in range(2001)]
+    assert 0 < rates[0] < rates[1] < rates[99] == max(rates) == 1e-3
+    assert rates[2000] == pytest.approx(1e-4)
+    assert gpt.learning_rate(0, gpt_parser().parse_args(["--warmup_iters=0"])) == 1e-3
+    equal = gpt_parser().parse_args(["--warmup_iters=5", "--lr_decay_iters=5"])
+    assert gpt.learning_rate(5, equal) == 1e-4
+
+
+@pytest.mark.parametrize(("argument", "said"), [
+    ("--n_layer=0", "--n_layer"),
+    ("--n_layer=two", "--n_layer"),
+    ("--dropout=1.0", "--dropout"),
+    ("--grad_clip=-1", "--grad_clip"),
+    ("--beta2=nan", "--beta2"),
+    ("--bias=maybe", "--bias"),
+    ("--n_embd=10", "--n_head"),
+    ("--min_lr=0.5", "--min_lr"),
+    ("--init_from=elsewhere", "--init_from"),
+    ("--n_lay=3", "--n_lay"),
+    ("--seed", "--seed"),
+    ("stray", "stray"),
+])
+def test_a108_bad_options_are_refused_by_name(argument: str, said: str,
+                                              capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        gpt.main([argument])
+    assert stopped.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_resume_refuses_another_model(corpus: Path, tmp_path: Path,
+                                      capsys: pytest.CaptureFixture[str]) -> None:
+    gpt.main(arguments(corpus, tmp_path, "--max_iters=1"))
+    with pytest.raises(SystemExit):
+        gpt.main([f"--out_dir={tmp_path}", "--init_from=resume", "--n_layer=2", "--bias=False"])
+    error = capsys.readouterr().err
+    assert "--n_layer is 2, the checkpoint has 1" in error
+    assert "--bias is False, the checkpoint has True" in error
+    with pytest.raises(SystemExit):
+        gpt.main([f"--out_dir={tmp_path / 'nowhere'}", "--init_from=resume"])
+    assert "there is no checkpoint" in capsys.readouterr().err
+
+
+def test_short_text_is_refused_with_both_numbers(tmp_path: Path) -> None:
+    (tmp_path / "short.txt").write_text("a short text of forty characters, no more")
+    with pytest.raises(SystemExit, match="64"):
+        gpt.main([f"--dataset={tmp_path / 'short.txt'}", f"--data_dir={tmp_path}",
+                  f"--out_dir={tmp_path / 'out'}"])
+    assert not (tmp_path / "out" / FILE_NAME).exists()
+
+
+def test_short_validation_split_is_skipped(tmp_path: Path,
+                                           capsys: pytest.CaptureFixture[str]) -> None:
+    """A82."""
+    (tmp_path / "small.txt").write_text((TEXT * 2)[:100])
+    gpt.main(arguments(tmp_path / "small.txt", tmp_path / "out", "--block_size=32",
+                       "--max_iters=2"))
+    assert "too short" in capsys.readouterr().out
+    assert records(tmp_path / "out")[0]["val_loss"] is None
+
+
+def test_runs_from_any_directory_and_ctrl_c_saves(corpus: Path, tmp_path: Path) -> None:
+    out_dir = tmp_path / "out"
+    process = subprocess.Popen(
+        [sys.executable, str(ROOT / "train/gpt.py"),
+         *arguments(corpus, out_dir, "--max_iters=100000", "--eval_interval=1000000")],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    for line in process.stdout:
+        if line.startswith("step 5:"):
+            break
+    process.send_signal(signal.SIGINT)
+    rest = process.communicate(timeout=60)[0]
+    assert process.returncode == 0, rest
+    assert "checkpoint saved" in rest
+    steps = [r for r in records(out_dir) if "loss" in r]
+    assert load_checkpoint(out_dir).info["iteration"] == len(steps) > 5
+
+
+def test_kill_during_a_save_keeps_a_whole_checkpoint(tmp_path: Path) -> None:
+    """kill -9 at random moments of a program that does nothing but save."""
+    program = ("import sys, numpy as np; sys.path.insert(0, sys.argv[1])\n"
+               "from pathlib import Path\n"
+               "from train.checkpoint import Checkpoint, save_checkpoint\n"
+               "k = 0\n"
+               "while True:\n"
+               "    k += 1\n"
+               "    a = np.full((200, 500), k, np.float32)\n"
+               "    save_checkpoint(Path(sys.argv[2]), Checkpoint({'w': a}, {'m': a}, {'k': k}))\n"
+               "    print(k, flush=True)\n")
+    rng, last = random.Random(0), 0
+    for _ in range(12):
+        process = subprocess.Popen([sys.executable, "-c", program, str(ROOT), str(tmp_path)],
+                                   stdout=subprocess.PIPE, text=True)
+        process.stdout.readline()
+        time.sleep(rng.uniform(0, 0.05))
+        os.kill(process.pid, signal.SIGKILL)
+        said = [int(word) for word in process.communicate()[0].split() if word.isdigit()]
+        found = load_checkpoint(tmp_path)
+        last = found.info["k"]
+        assert last >= max(said, default=1)
+        assert (found.weights["w"] == last).all() and (found.moments["m"] == last).all()
+    assert last
+
+
+@pytest.mark.parametrize("damage", [b"", b"\xff" * 64, b"\x10\x00\x00\x00\x00\x00\x00\x00{}"])
+def test_damaged_checkpoints_are_refused(damage: bytes, tmp_path: Path) -> None:
+    (tmp_path / FILE_NAME).write_bytes(damage)
+    with pytest.raises(ValueError, match="is not a checkpoint"):
+        load_checkpoint(tmp_path)
+    with pytest.raises(SystemExit, match="is not a checkpoint"):
+        sample.main([f"--out_dir={tmp_path}"])

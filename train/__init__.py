@@ -1,0 +1,1 @@
+"""One readable script per task, and what they share."""

@@ -1,0 +1,76 @@
+"""Train a multilayer perceptron on handwritten digits: `python train/mlp.py`.
+
+1,797 images of 8x8 pixels; a fifth of them is held out and tells the accuracy.
+"""
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # runs without being installed
+
+from data import split_digits
+from models.mlp import MLP
+from train.log import TrainingLog
+from train.options import at_least
+from uopc import nn
+from uopc.tensor import Tensor
+
+
+def mlp_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description="Train an MLP on handwritten digits.",
+                                     allow_abbrev=False,
+                                     formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    parser.add_argument("--out_dir", default="out/mlp", help="where the log goes")
+    parser.add_argument("--hidden", type=at_least(1), default=128, help="width of both layers")
+    parser.add_argument("--batch_size", type=at_least(1), default=64, help="images per step")
+    parser.add_argument("--max_iters", type=at_least(1), default=1000, help="steps")
+    parser.add_argument("--learning_rate", type=at_least(0, float), default=2e-3,
+                        help="at the start; falls to 0 along a line")
+    parser.add_argument("--weight_decay", type=at_least(0, float), default=0.01, help="AdamW's")
+    parser.add_argument("--log_interval", type=at_least(1), default=100,
+                        help="steps between lines, where there is no terminal")
+    parser.add_argument("--seed", type=at_least(0), default=1337,
+                        help="of weights, batches and the split")
+    return parser
+
+
+def accuracy(model: MLP, images: np.ndarray, labels: np.ndarray) -> float:
+    return float((model(Tensor(images)).argmax(-1).numpy() == labels).mean())
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = mlp_parser()
+    options = parser.parse_args(argv)
+    (images, labels), (held_images, held_labels) = split_digits(options.seed)
+    if options.batch_size > len(images):
+        parser.error(f"--batch_size {options.batch_size} exceeds the {len(images)} images")
+    out_dir = Path(options.out_dir)
+    out_dir.mkdir(parents=True, exist_ok=True)
+    Tensor.manual_seed(options.seed)
+    rng = np.random.default_rng(options.seed)
+    model = MLP([images.shape[1], options.hidden, options.hidden, 10])
+    optimizer = nn.AdamW(nn.parameters(model), weight_decay=options.weight_decay)
+    log = TrainingLog(out_dir, 0, options.max_iters, options.log_interval)
+    for iteration in range(options.max_iters):
+        chosen = rng.choice(len(images), options.batch_size, replace=False)
+        optimizer.lr = options.learning_rate * (1 - iteration / options.max_iters)
+        with log.step() as timer:
+            optimizer.zero_grad()
+            loss = model(Tensor(images[chosen])).cross_entropy(Tensor(labels[chosen]))
+            loss.backward(optimizer.params)
+            optimizer.step(loss)
+            value = loss.item()
+        log.log_step(timer, iteration, value, optimizer.lr, options.batch_size)
+    held = accuracy(model, held_images, held_labels)
+    log.write(iter=options.max_iters, train_accuracy=accuracy(model, images, labels),
+              held_out_accuracy=held)
+    log.close()
+    print(f"held-out accuracy {held:.2%} on {len(held_labels)} images; log: {out_dir}/log.jsonl")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""The command line of train/gpt.py: nanoGPT's option names, checked before any work starts."""
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+
+def boolean(text: str) -> bool:
+    words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+    if text.lower() not in words:
+        raise argparse.ArgumentTypeError(f"expected True or False, got {text!r}")
+    return words[text.lower()]
+
+
+def at_least(low: float, kind: Callable[[str], Any] = int,
+             below: float = float("inf")) -> Callable[[str], Any]:
+    """A number of `kind` in low <= x < below."""
+    def parse(text: str) -> Any:
+        try:
+            value = kind(text)
+        except ValueError:
+            word = "whole number" if kind is int else "number"
+            raise argparse.ArgumentTypeError(f"expected a {word}, got {text!r}") from None
+        if not low <= value < below:
+            limit = f" and below {below:g}" if below != float("inf") else ""
+            raise argparse.ArgumentTypeError(f"must be at least {low:g}{limit}, got {text}")
+        return value
+    return parse
+
+
+MODEL_OPTIONS = ("n_layer", "n_head", "n_embd", "block_size", "bias")
+"""What a checkpoint fixes: on resume these cannot change."""
+
+
+def gpt_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description="Train a GPT on a text, on the CPU, with uopc.", allow_abbrev=False,
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+
+    def option(name: str, kind: Callable[[str], Any], default: Any, text: str, **more: Any) -> None:
+        parser.add_argument(f"--{name}", type=kind, default=default, help=text, **more)
+
+    option("dataset", str, "python", "a data set's name (python, shakespeare) or a text file")
+    option("tokenizer", str, "char", "char, or an encoding of tiktoken such as gpt2")
+    option("data_dir", str, None, "where prepared data is kept")
+    option("out_dir", str, "out", "where the checkpoint and the log go")
+    option("init_from", str, "scratch", "start anew, or continue from out_dir's checkpoint",
+           choices=("scratch", "resume"))
+    option("batch_size", at_least(1), 12, "sequences per micro-batch")
+    option("block_size", at_least(1), 64, "tokens of context")
+    option("n_layer", at_least(1), 4, "transformer blocks")
+    option("n_head", at_least(1), 4, "attention heads; must divide n_embd")
+    option("n_embd", at_least(1), 128, "channels")
+    option("dropout", at_least(0, float, 1), 0.0, "probability of dropping an activation")
+    option("bias", boolean, True, "biases in Linear and LayerNorm layers")
+    option("learning_rate", at_least(0, float), 1e-3, "the highest learning rate")
+    option("max_iters", at_least(1), 2000, "steps in all, those before a resume included")
+    option("weight_decay", at_least(0, float), 0.1, "AdamW's decay of matrices")
+    option("beta1", at_least(0, float, 1), 0.9, "AdamW's first moment's decay")
+    option("beta2", at_least(0, float, 1), 0.99, "AdamW's second moment's decay")
+    option("grad_clip", at_least(0, float), 1.0, "largest norm of the gradient; 0 is off")
+    option("warmup_iters", at_least(0), 100, "steps of linear warm-up")
+    option("lr_decay_iters", at_least(1), 2000, "the step at which min_lr is reached")
+    option("min_lr", at_least(0, float), 1e-4, "the learning rate at the end")
+    option("eval_interval", at_least(1), 250, "steps between evaluations, each with a checkpoint")
+    option("eval_iters", at_least(1), 20, "batches per evaluation and split")
+    option("log_interval", at_least(1), 10, "steps between lines, where there is no terminal")
+    option("gradient_accumulation_steps", at_least(1), 1, "micro-batches per step")
+    option("seed", at_least(0), 1337, "of weights, batches and dropout")
+    return parser
+
+
+def parse_gpt_options(argv: list[str] | None,
+                      saved: Callable[[str], dict[str, Any]]) -> argparse.Namespace:
+    """The options. On resume, those not given are the checkpoint's (`saved(out_dir)` tells them);
+    one that would change the model is refused, as is a combination that is impossible."""
+    parser = gpt_parser()
+    options = parser.parse_args(argv)
+    if options.init_from == "resume":
+        try:
+            before = saved(options.out_dir)
+        except ValueError as error:
+            parser.error(f"--init_from=resume: {error}")
+        parser.set_defaults(**{k: v for k, v in before.items() if k not in ("init_from",
+                                                                            "out_dir")})
+        options = parser.parse_args(argv)
+        changed = [f"--{k} is {getattr(options, k)}, the checkpoint has {before[k]}"
+                   for k in MODEL_OPTIONS if getattr(options, k) != before[k]]
+        if changed:
+            parser.error("the model cannot change on resume: " + "; ".join(changed))
+    if options.n_embd % options.n_head:
+        parser.error(f"--n_embd {options.n_embd} must be a multiple of --n_head {options.n_head}")
+    if options.min_lr > options.learning_rate:
+        parser.error(f"--min_lr {options.min_lr} is above --learning_rate "
+                     f"{options.learning_rate}")
+    return options
