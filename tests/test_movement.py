@@ -48,7 +48,8 @@ def test_axes_of_size_one_come_and_go():
         Case("squeeze both", lambda x: x.squeeze((0, -1)), lambda x: x.squeeze((0, -1)),
              (array(1, 3, 1),)),
         Case("squeeze nothing", Tensor.squeeze, np.squeeze, (array(3, 5),)),
-        Case("expand", lambda x: x.expand(3, 4, 5), lambda x: np.broadcast_to(x, (3, 4, 5)), (BOX,)),
+        Case("expand", lambda x: x.expand(3, 4, 5), lambda x: np.broadcast_to(x, (3, 4, 5)),
+             (BOX,)),
         Case("expand -1", lambda x: x.expand(-1, 4, -1), lambda x: np.broadcast_to(x, (3, 4, 5)),
              (BOX,)),
         Case("expand in front", lambda x: x.expand((2, 3, 1, 5)),
@@ -85,8 +86,8 @@ def test_pad():
         *[Case(f"pad {pairs}", lambda t, p=pairs: t.pad(p), lambda a, p=pairs: np.pad(a, p), (x,))
           for pairs in (2, (1, 2), ((1, 2), (0, 3)), [(0, 0), (2, 0)], 0)],
         Case("with 7", lambda t: t.pad(1, 7), lambda a: np.pad(a, 1, constant_values=7), (x,)),
-        Case("with NaN", lambda t: t.pad(1, np.nan),
-             lambda a: np.pad(a, 1, constant_values=np.nan), (np.int32([1]),), dtypes.f32),
+        Case("an integer with a float", lambda t: t.pad(1, 0.5),
+             lambda a: np.pad(a * 1.0, 1, constant_values=0.5), (np.int32([1]),), dtypes.f32),
         Case("nothing", lambda t: t.pad(1), lambda a: np.pad(a, 1), (EMPTY,)),
         Case("bools", lambda t: t.pad(1, True), lambda a: np.pad(a, 1, constant_values=True),
              (np.array([False]),), dtypes.bool),
@@ -110,6 +111,7 @@ def test_repeat_and_tril():
 
 def test_cat_and_stack():
     a, b, c = array(2, 3), array(1, 3, seed=2), array(0, 3)
+
     def cat(*xs, axis=0):
         return Tensor.cat(xs, axis) if isinstance(xs[0], Tensor) else np.concatenate(xs, axis)
 

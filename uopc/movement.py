@@ -109,7 +109,10 @@ class Movement:
         return self._of(self.uop.flip(normalize_axes(axis, len(self.uop.shape))))
 
     def pad(self, pairs: Any, value: Number = 0) -> Tensor:
-        """NumPy-style: a pair (before, after) for each axis, one pair for all, or one number."""
+        """NumPy-style: a pair (before, after) for each axis, one pair for all, or one number.
+
+        The result has the dtype in which `value` and this tensor meet.
+        """
         ndim = len(self.uop.shape)
         if hasattr(pairs, "__index__"):
             pairs = [(pairs, pairs)] * ndim

@@ -1,0 +1,224 @@
+"""`t[key]` and `t[key] = value` against NumPy."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numeric import Case, array, check
+
+from uopc.counters import counters
+from uopc.dtype import dtypes
+from uopc.tensor import Tensor
+
+CUBE = array(3, 4, 5)
+I = np.array([2, 0, 2])  # noqa: E741
+J = np.array([[1], [-1]])
+
+BASIC = [
+    0, -1, (1, 2), (1, 2, 3), (-3, -4, -5), slice(None), slice(1, 3), slice(None, None, 2),
+    slice(None, None, -1), slice(5, None, -2), slice(-2, None), slice(2, 1), slice(100, 200),
+    slice(-100, 2), (slice(None), 1), (Ellipsis, 1), (Ellipsis, slice(None, None, 3)), Ellipsis,
+    None, (None, 0), (slice(None), None, 2), (0, Ellipsis, 4), (Ellipsis, None),
+    (slice(0, 2), slice(None, None, -3), slice(4, 0, -2)), (slice(1, 2), slice(3, 4), slice(0, 1)),
+    (), np.int64(1), (0, Ellipsis, 1, 2),
+]
+GATHERS = [
+    I, J, (I, np.array([3, 3, 0])), (I, J), (slice(None), I), (slice(None), J, 0), (0, I),
+    (0, slice(None), I), (I, slice(None), 0), (I, slice(None), I), (slice(None), 0, I),
+    (Ellipsis, I), (None, I), (I, None), (slice(None), I, I), (I, I, I), [0, -1], ([0, 1], [2, 3]),
+    (slice(0, 2), [1, 1]), (slice(None, None, -1), I), np.array(1), np.zeros((0,), np.int64),
+    np.zeros((2, 0), np.int32), (I, slice(1, 3)), (slice(2, None), slice(None), I),
+    np.array([1, 0], np.uint8), (np.int64(-1), I), [],
+]
+
+
+def shown(key):
+    return str(key).replace("None", "").replace("slice", "")
+
+
+def test_numbers_and_slices():
+    check([Case(shown(k), lambda x, k=k: x[k], lambda x, k=k: x[k], (CUBE,)) for k in BASIC])
+
+
+def test_integer_arrays():
+    check([Case(shown(k), lambda x, k=k: x[k], lambda x, k=k: x[k], (CUBE,)) for k in GATHERS])
+
+
+@pytest.mark.parametrize("dtype", [dtypes.u8, dtypes.i32, dtypes.u32, dtypes.i64], ids=str)
+def test_tensors_of_every_integer_dtype_are_indices(dtype):
+    x, index = Tensor(CUBE), Tensor([2, 0, 1, 1], dtype=dtype)
+    np.testing.assert_array_equal(x[index].numpy(), CUBE[[2, 0, 1, 1]])
+    np.testing.assert_array_equal(x[:, index + 1, index].numpy(), CUBE[:, [3, 1, 2, 2], [2, 0, 1, 1]])
+
+
+def test_an_index_may_still_have_to_be_computed():
+    x, index = Tensor(CUBE), Tensor([0.0, 3.0, 1.0]).argmax() * Tensor([2, 1])
+    np.testing.assert_array_equal(x[index].numpy(), CUBE[[2, 1]])
+    np.testing.assert_array_equal(x[Tensor.arange(3)].numpy(), CUBE)
+
+
+def test_other_indices_of_one_shape_need_no_new_plan():
+    x = Tensor(CUBE)
+    x[Tensor([0, 1])].realize()
+    before = counters.copy()
+    for pair in ([1, 2], [2, 2], [0, 0]):
+        assert x[Tensor(pair)].numpy().tolist() == CUBE[pair].tolist()
+    assert (counters - before).plan_misses == 0
+
+
+def test_zero_dimensions_and_no_elements():
+    assert Tensor(3.0)[()].item() == Tensor(3.0)[...].item() == 3
+    assert Tensor(3.0)[None].tolist() == [3]
+    empty = Tensor(np.zeros((0, 3), np.float32))
+    assert empty[:, 1].shape == (0,)
+    assert empty[::-1].numpy().shape == (0, 3)
+    assert empty[np.zeros(0, int)].numpy().shape == (0, 3)
+
+
+def test_other_dtypes():
+    for dtype in (np.int64, np.bool_, np.float64):
+        x = (CUBE[0] > 0).astype(dtype)
+        check([Case("slice", lambda t: t[::2, ::-1], lambda t: t[::2, ::-1], (x,)),
+               Case("gather", lambda t: t[[0, 2]], lambda t: t[[0, 2]], (x,))])
+
+
+def test_rows_by_take():
+    check([Case(f"axis {a}", lambda t, a=a: t.take(I, a), lambda v, a=a: np.take(v, I, a), (CUBE,))
+           for a in (0, 1, -1)]
+          + [Case("a number", lambda t: t.take(2, 1), lambda v: np.take(v, 2, 1), (CUBE,))])
+    assert Tensor(CUBE).take(I).shape == (3, 4, 5)
+
+
+def test_the_gradient_of_an_element_taken_often_adds_up():
+    table, index = Tensor(array(4, 2)), Tensor([[1, 1, 0], [1, 3, -1]])
+    (table[index] * Tensor(np.arange(6, dtype=np.float32).reshape(2, 3, 1))).sum().backward([table])
+    np.testing.assert_array_equal(table.grad.numpy(), [[2, 2], [4, 4], [0, 0], [9, 9]])
+
+
+def test_iterating_goes_through_the_rows():
+    assert [row.tolist() for row in Tensor([[1, 2], [3, 4]])] == [[1, 2], [3, 4]]
+
+
+# *** assignment ***
+
+
+def assigned(key, value):
+    """Case: an array with `value` put at `key`, and the gradients of both."""
+    def op(x, v):
+        x = x.copy() if isinstance(x, np.ndarray) else x * 1
+        x[key] = v
+        return x
+    return Case(f"[{shown(key)}] = {value.shape}", op, op, (CUBE, value))
+
+
+def test_assignment_by_numbers_and_slices():
+    keys = [k for k in BASIC if k is not None]
+    cases = [assigned(k, array(*CUBE[k].shape, seed=5)) for k in keys]
+    cases += [assigned(0, array()), assigned(slice(None), array(5)),
+              assigned((slice(0, 2), 1), array(2, 1)), assigned((Ellipsis, 0), array(1, 4)),
+              assigned((slice(None), slice(None, None, -2)), array(2, 1))]
+    check(cases)
+
+
+def test_assignment_by_integer_arrays():
+    once = np.array([2, 0])
+    check([assigned(k, array(*CUBE[k].shape, seed=5))
+           for k in (once, (once, once), (once, J), (1, once), (once, once, 0),
+                     np.zeros(0, np.int64))]
+          + [assigned(once, array()), assigned(once, array(4, 1))])
+
+
+def test_of_equal_indices_the_last_assignment_wins():
+    x, want = Tensor([[1.0, 2], [3, 4], [5, 6]]), np.float32([[1, 2], [3, 4], [5, 6]])
+    values = np.float32([[10, 11], [12, 13], [14, 15]])
+    x[[1, 1, 0]] = values
+    want[[1, 1, 0]] = values
+    np.testing.assert_array_equal(x.numpy(), want)
+
+
+def test_whoever_read_before_an_assignment_keeps_what_was_read():
+    x = Tensor([1.0, 2.0, 3.0])
+    view, double = x[:2], x * 2
+    x[0] = 9
+    x[1] += 5
+    x[2] = x[0]
+    assert x.tolist() == [9, 7, 9]
+    assert view.tolist() == [1, 2]
+    assert double.tolist() == [2, 4, 6]
+
+
+def test_assigned_values_take_the_dtype_of_the_tensor():
+    x = Tensor([1.0, 2.0])
+    x[0] = Tensor([7])[0]
+    x[1] = True
+    assert x.dtype is dtypes.f32
+    assert x.tolist() == [7, 1]
+    b = Tensor([False, False])
+    b[0] = 5
+    assert b.tolist() == [True, False]
+
+
+def test_gradients_do_not_reach_what_was_overwritten():
+    x, v = Tensor([1.0, 2.0, 3.0]), Tensor([5.0])
+    y = x * 1
+    y[1:2] = v
+    (y * Tensor([1.0, 10.0, 100.0])).sum().backward([x, v])
+    assert x.grad.tolist() == [1, 0, 100]
+    assert v.grad.tolist() == [10]
+
+
+# *** errors ***
+
+
+def test_errors_name_the_index():
+    x = Tensor(CUBE)
+    for key, message in (
+            (3, "index 3 is out of range for an axis of size 3"),
+            (-4, "index -4 is out of range for an axis of size 3"),
+            ((0, 0, 5), "index 5 is out of range for an axis of size 5"),
+            ((0, 0, 0, 0), r"4 indices for a tensor of shape \(3, 4, 5\)"),
+            ((Ellipsis, 0, Ellipsis), "a single ellipsis"),
+            ([0, 3], "index 3 is out of range for size 3"),
+            ([-4, 0], "index -4 is out of range for size 3"),
+            ((slice(None), [4]), "index 4 is out of range for size 4"),
+            ((7, [0]), "index 7 is out of range for an axis of size 3")):
+        with pytest.raises(IndexError, match=message):
+            x[key]
+        with pytest.raises(IndexError, match=message):
+            x[key] = 0.0
+    with pytest.raises(IndexError, match="index 0 is out of range for an axis of size 0"):
+        Tensor([])[0]
+    with pytest.raises(IndexError, match="index 0 is out of range for size 0"):
+        Tensor([])[[0]]
+    with pytest.raises(IndexError, match=r"1 indices for a tensor of shape \(\)"):
+        Tensor(1.0)[0]
+    with pytest.raises(IndexError, match="axis 3 is out of range for 3 axes"):
+        x.take(I, 3)
+    with pytest.raises(IndexError, match="leading axes"):
+        x[:, I] = 0.0
+
+
+def test_what_is_no_index_is_a_type_error():
+    x = Tensor(CUBE)
+    for key in (1.0, [0.5], Tensor([1.0]), "a", {}):
+        with pytest.raises(TypeError, match="index must be whole numbers|uopc has no dtype"):
+            x[key]
+    for key in (True, [True, False, True], CUBE > 0, Tensor([True, False, True])):
+        with pytest.raises(TypeError, match="bool mask"):
+            x[key]
+    with pytest.raises(ValueError, match="slice step cannot be zero"):
+        x[::0]
+
+
+def test_values_that_do_not_fit_are_refused():
+    x, i = Tensor(CUBE), Tensor([1, 2], dtype=dtypes.u8)
+    for key, shape in ((0, r"\(4, 5\)"), (slice(0, 2), r"\(2, 4, 5\)"), (I, r"\(3, 4, 5\)")):
+        with pytest.raises(ValueError, match=rf"values of shape \(7,\) into a selection of {shape}"):
+            x[key] = np.zeros(7, np.float32)
+    with pytest.raises(ValueError, match=r"\(2, 1\) into a selection of \(\)"):
+        x[0, 0, 0] = [[1.0], [2.0]]
+    for value in (0.5, Tensor([0.5, 1.5])):
+        with pytest.raises(TypeError, match="cannot put dtypes.f32 values into a tensor of dtypes.u8"):
+            i[:] = value
+    with pytest.raises(OverflowError, match="300 is out of range for dtypes.u8"):
+        i[0] = 300
+    np.testing.assert_array_equal(x.numpy(), CUBE)
