@@ -1,4 +1,4 @@
-"""Fixtures that several test files use."""
+"""The options of the test suite, and fixtures that several test files use."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ from pathlib import Path
 import pytest
 
 from uopc import runtime
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true",
+                     help="write the C that comes out now into tests/golden; then read the diff")
 
 
 @pytest.fixture

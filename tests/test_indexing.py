@@ -45,9 +45,10 @@ def test_integer_arrays():
 
 @pytest.mark.parametrize("dtype", [dtypes.u8, dtypes.i32, dtypes.u32, dtypes.i64], ids=str)
 def test_tensors_of_every_integer_dtype_are_indices(dtype):
-    x, index = Tensor(CUBE), Tensor([2, 0, 1, 1], dtype=dtype)
-    np.testing.assert_array_equal(x[index].numpy(), CUBE[[2, 0, 1, 1]])
-    np.testing.assert_array_equal(x[:, index + 1, index].numpy(), CUBE[:, [3, 1, 2, 2], [2, 0, 1, 1]])
+    rows = np.array([2, 0, 1, 1])
+    x, index = Tensor(CUBE), Tensor(rows, dtype=dtype)
+    np.testing.assert_array_equal(x[index].numpy(), CUBE[rows])
+    np.testing.assert_array_equal(x[:, index + 1, index].numpy(), CUBE[:, rows + 1, rows])
 
 
 def test_an_index_may_still_have_to_be_computed():
@@ -212,12 +213,12 @@ def test_what_is_no_index_is_a_type_error():
 def test_values_that_do_not_fit_are_refused():
     x, i = Tensor(CUBE), Tensor([1, 2], dtype=dtypes.u8)
     for key, shape in ((0, r"\(4, 5\)"), (slice(0, 2), r"\(2, 4, 5\)"), (I, r"\(3, 4, 5\)")):
-        with pytest.raises(ValueError, match=rf"values of shape \(7,\) into a selection of {shape}"):
+        with pytest.raises(ValueError, match=rf"shape \(7,\) into a selection of {shape}"):
             x[key] = np.zeros(7, np.float32)
     with pytest.raises(ValueError, match=r"\(2, 1\) into a selection of \(\)"):
         x[0, 0, 0] = [[1.0], [2.0]]
     for value in (0.5, Tensor([0.5, 1.5])):
-        with pytest.raises(TypeError, match="cannot put dtypes.f32 values into a tensor of dtypes.u8"):
+        with pytest.raises(TypeError, match="cannot put dtypes.f32 .* tensor of dtypes.u8"):
             i[:] = value
     with pytest.raises(OverflowError, match="300 is out of range for dtypes.u8"):
         i[0] = 300

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from uopc.dtype import DType, Number, as_const
+from uopc.dtype import DType, Number
 from uopc.uop import Ops, UOp
 
 Array = np.ndarray
@@ -46,9 +46,9 @@ def constant_array(u: UOp) -> Array:
         return np.asarray(u.arg.value).astype(u.dtype.np)
 
 
-def fold_number(value: Number, dtype: DType) -> Number:
-    """A Python number as `dtype` would hold it."""
-    return as_const(np.asarray(value, dtype=dtype.np).item(), dtype)
+def _shortest(x: Array) -> Number:
+    """The only element; of an f32 the shortest number that rounds to it, which reads best in C."""
+    return float(str(x[()])) if x.dtype == np.float32 else x.item()
 
 
 def _idiv(a: Array, b: Array) -> Array:

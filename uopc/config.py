@@ -11,6 +11,7 @@ VARIABLES = {
     "DEBUG": ("0", "1: a line per realize; 2: a line per kernel; 3: a warm run too; 4: the C"),
     "OPT": ("0", "the optimizer level: 0 is the textbook compiler"),
     "SPEC": ("0", "1: check the graph against the stage's spec after every pass"),
+    "DUMP": ("0", "1: print the loops of each new kernel after every pass"),
     "CC": ("", "the C compiler, with arguments if needed; else gcc, clang or cc is looked for"),
     "UOPC_CACHE": ("", "the folder of compiled objects; else the user's own cache folder"),
 }
@@ -29,6 +30,11 @@ def read_int(name: str) -> int:
         return int(text)
     except ValueError:
         raise ValueError(f"{name}={text!r} in the environment: expected a whole number") from None
+
+
+def explains() -> bool:
+    """Whether messages are wanted that name the line of the user's program."""
+    return any(read(name) != "0" for name in ("DEBUG", "SPEC"))
 
 
 def debug() -> int:

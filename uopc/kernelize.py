@@ -191,6 +191,8 @@ class _Planner:
             alive = sorted(u.arg.slot for u in sink.toposort() if u.op is Ops.BUFFER)
             name = _kernel_name(body)
             self.rendered[body] = name, render_c(sink, name), alive
+            if DEBUG >= 4:
+                print(self.rendered[body][1], file=sys.stderr)
         return self.rendered[body]
 
 
@@ -225,7 +227,7 @@ def realize(roots: Sequence[UOp], fuse_reduce: bool = False,
     if all(u.op is Ops.BUFFER for u in roots):
         return list(roots)
     debug = int(DEBUG)
-    UOp.track_origins = debug >= 1 or bool(config.read_int("SPEC"))
+    UOp.track_origins = config.explains()
     start = time.perf_counter()
     order = UOp(Ops.SINK, tuple(roots)).toposort()
     key = _structure(order, fuse_reduce, opt)

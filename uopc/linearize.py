@@ -39,24 +39,17 @@ def statements(sink: UOp) -> set[UOp]:
     order = sink.toposort()
     uses: Counter[UOp] = Counter({sink: 1})
     for node in reversed(order):
-        times = uses[node] if node.op is Ops.INDEX else 1
+        times = uses[node] if node.op is Ops.INDEX else 2 if node.op in REPEATING else 1
         for s in node.src:
             uses[s] += times
     chosen: set[UOp] = set()
     depth: dict[UOp, int] = {}
-    doubling: set[UOp] = set()  # inlined values whose text has an operand twice
     for node in order:
-        for s in doubling.intersection(node.src) if node.op in REPEATING else ():
-            chosen.add(s)  # a chain of n maxima would be 2**n long
-            doubling.remove(s)
-            depth[s] = 0
         depth[node] = 1 + max((depth[s] for s in node.src), default=0)
         if node.op in (Ops.LOAD, Ops.STORE, Ops.ACC) or (
                 node.op in ALU and (uses[node] > 1 or depth[node] > MAX_NESTING)):
             chosen.add(node)
             depth[node] = 0
-        elif node.op in REPEATING or not doubling.isdisjoint(node.src):
-            doubling.add(node)
     return chosen
 
 

@@ -141,8 +141,6 @@ def build(src: str) -> Path:
     if is_intact(target):
         counters.objects_found += 1
         return target
-    if config.debug() >= 4:
-        print(src, file=sys.stderr)
     start = time.perf_counter()
     command = compiler()
     flags, _ = _identity(command)

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
+from uopc import config
 from uopc.dtype import DType, Number, as_const, dtypes
 
 
@@ -139,7 +140,7 @@ class UOp:
     argkey: Any
     dtype: DType | None
     shape: tuple[int, ...] | None
-    track_origins = False  # note which line of the user's program built each node
+    track_origins = config.explains()  # note which line of the user's program built each node
     _cache: WeakValueDictionary[tuple, UOp] = WeakValueDictionary()
 
     def __new__(cls, op: Ops, src: tuple[UOp, ...] = (), arg: Any = None) -> UOp:

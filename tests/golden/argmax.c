@@ -26,10 +26,11 @@ void r_3(float* restrict data0, float* restrict data1, int* restrict data2) {
     for (int ridx1 = 0; ridx1 < 5; ridx1++) {
       int val2 = acc0;
       float val3 = data0[((ridx0*5)+ridx1)];
-      acc0 = ((val2>(((val3==val1)|(val3!=val3))?((ridx1*-1)+5):0))?val2:(((val3==val1)|(val3!=val3))?((ridx1*-1)+5):0));
+      int alu4 = (((val3==val1)|(val3!=val3))?((ridx1*-1)+5):0);
+      acc0 = ((val2>alu4)?val2:alu4);
     }
-    int val4 = acc0;
-    data2[ridx0] = val4;
+    int val5 = acc0;
+    data2[ridx0] = val5;
   }
 }
 
