@@ -199,7 +199,8 @@ class Elementwise:
         return self._of((x < math.inf) & (UOp.const(-math.inf, x.dtype) < x))
 
     def where(self, a: Operand, b: Operand) -> Tensor:
-        """`a` where this tensor is true, else `b`; all three broadcast."""
+        """`a` where this tensor is true, else `b`; all three broadcast. The branch that is not
+        taken gets the gradient 0, even where its own gradient is not finite."""
         a, b = self._lift(a), self._lift(b)
         if isinstance(a, Number) and isinstance(b, Number):
             a = type(self)(a)
@@ -316,7 +317,8 @@ class Elementwise:
         return self * self.sigmoid()
 
     def gelu(self, approximate: str = "none") -> Tensor:
-        """x * Phi(x), with the normal distribution Phi exact ("none") or by "tanh".
+        """x * Phi(x), with the normal distribution Phi exact ("none") or by "tanh". The GPT in
+        models/ uses the exact one.
 
         Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016. Raises ValueError for another
         name.

@@ -214,9 +214,7 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
     def full(cls, shape: Sequence[int], value: Number, dtype: DType | None = None,
              requires_grad: bool = False) -> Tensor:
         """A tensor of `shape` (a tuple) filled with a number."""
-        shape = shape_argument((shape,) if isinstance(shape, int) else tuple(shape))
-        if any(n < 0 for n in shape):
-            raise ValueError(f"sizes must not be negative, got {shape}")
+        shape = _sizes((shape,) if isinstance(shape, int) else shape)
         value = value.item() if isinstance(value, np.generic) else value
         dtype = dtype or _number_dtype(value)
         return cls._made(broadcast(constant(value, dtype), shape), requires_grad)
@@ -247,12 +245,12 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
     @classmethod
     def rand(cls, *shape: int, dtype: DType = dtypes.f32, requires_grad: bool = False) -> Tensor:
         """Uniform in [0, 1)."""
-        return cls._made(random.uniform(shape_argument(shape), dtype), requires_grad)
+        return cls._made(random.uniform(_sizes(shape), dtype), requires_grad)
 
     @classmethod
     def randn(cls, *shape: int, dtype: DType = dtypes.f32, requires_grad: bool = False) -> Tensor:
         """Standard normal."""
-        return cls._made(random.normal(shape_argument(shape), dtype), requires_grad)
+        return cls._made(random.normal(_sizes(shape), dtype), requires_grad)
 
     @staticmethod
     def manual_seed(seed: int) -> None:
@@ -291,6 +289,14 @@ def _lies_in_memory(root: UOp) -> bool:
     while root.op in (Ops.STAGE, Ops.RESHAPE):
         root = root.src[0]
     return root.op is Ops.BUFFER
+
+
+def _sizes(shape: Sequence[int]) -> tuple[int, ...]:
+    """The shape of a new tensor. Raises ValueError for a negative size."""
+    shape = shape_argument(tuple(shape))
+    if any(n < 0 for n in shape):
+        raise ValueError(f"sizes must not be negative, got {shape}")
+    return shape
 
 
 def _number_dtype(value: Number) -> DType:
