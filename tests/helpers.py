@@ -11,7 +11,7 @@ from uopc.alu import apply_alu, constant_array
 from uopc.composite import buffer_data, new_buffer
 from uopc.dtype import DType, dtypes
 from uopc.interpret import interpret_graph, interpret_loops
-from uopc.rangeify import LOWER_PASSES, lower, lower_movement
+from uopc.rangeify import PASSES, lower
 from uopc.render_c import render_c
 from uopc.runtime import Program
 from uopc.uop import ALU, Ops, ParamArg, UOp, prod
@@ -86,9 +86,9 @@ def slots(sink: UOp) -> list[int]:
 
 def stages(body: UOp, out: UOp) -> list[tuple[str, UOp]]:
     """(name, SINK) after each pass of lowering, each checked against the spec."""
-    sink = lower_movement(body, out)
-    made = [("lower_movement", sink)]
-    for step in LOWER_PASSES:
+    sink = UOp(Ops.SINK, (UOp(Ops.STORE, (out, body)),))
+    made = []
+    for step in PASSES:
         sink = step.run(sink)
         made.append((step.name, sink))
     for name, sink in made:

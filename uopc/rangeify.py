@@ -7,16 +7,18 @@ on to its source, so all of them vanish.
     out (2, 4) = a.permute((1, 0)) * 2
     →  END(STORE(INDEX(out, r0*4 + r1), MUL(LOAD(INDEX(a, r1*2 + r0)), 2)), r0, r1)
 
-Passes (each a function on the SINK): see `LOWER_PASSES`.
+`PASSES` lists the steps in order.
 """
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Generator
 from typing import NamedTuple
 
-from uopc import spec
+from uopc import config, spec
 from uopc.dtype import DType, dtypes
 from uopc.linearize import open_ranges
+from uopc.pretty import pretty
 from uopc.rewrite import graph_rewrite
 from uopc.simplify import simplify_rules
 from uopc.uop import ALU, IDENTITY, MOVEMENT, Ops, UOp, prod
@@ -26,7 +28,7 @@ Request = tuple[UOp, Index, UOp | None]  # the value of a node, at an index, whe
 
 
 class Pass(NamedTuple):
-    """A named step of the compiler. `after` says what holds when it is done."""
+    """A named step from SINK to SINK. `after` says what holds when it is done."""
 
     name: str
     run: Callable[[UOp], UOp]
@@ -34,19 +36,24 @@ class Pass(NamedTuple):
 
 
 def lower(body: UOp, out: UOp) -> UOp:
-    """The loops that compute `body` into the BUFFER `out`, as a SINK that `render_c` takes."""
+    """The loops that compute `body` into the BUFFER `out`, as a SINK that `render_c` takes.
+
+    Under `SPEC=1` the result of each pass is checked, under `DUMP=1` it is printed.
+    """
     if out.op is not Ops.BUFFER or prod(out.shape) != prod(body.shape):
         raise ValueError(f"the output must be a BUFFER of {body.shape}, got {out!r}")
-    sink = lower_movement(body, out)
-    spec.check(sink, spec.loop_rules, "lower_movement")
-    for step in LOWER_PASSES:
+    sink = UOp(Ops.SINK, (UOp(Ops.STORE, (out, body)),))
+    for step in PASSES:
         sink = step.run(sink)
         spec.check(sink, spec.loop_rules, step.name)
+        if config.read_int("DUMP"):
+            print(f"after {step.name}:\n{pretty(sink)}\n", file=sys.stderr)
     return sink
 
 
-def lower_movement(body: UOp, out: UOp) -> UOp:
-    """Give every value its index. REDUCE becomes a REDUCE over ranges."""
+def lower_movement(kernel: UOp) -> UOp:
+    """STORE(out, body) → loops: every value gets its index, REDUCE becomes one over ranges."""
+    out, body = kernel.src[0].src
     return _Lowering(body).store_all(body, out)
 
 
@@ -70,7 +77,8 @@ def place_accumulators(sink: UOp) -> UOp:
     return done[sink]
 
 
-LOWER_PASSES = (
+PASSES = (
+    Pass("lower_movement", lower_movement, "no movement operation and no shape is left"),
     Pass("simplify", simplify, "no index arithmetic that bounds can decide is left"),
     Pass("place_accumulators", place_accumulators, "no REDUCE is left"),
 )
