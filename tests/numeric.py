@@ -35,6 +35,12 @@ class Case(NamedTuple):
     grad: bool = True
 
 
+def both(name: str, op: Callable[..., Any], *inputs: Array, dtype: DType | None = None,
+         grad: bool = True) -> Case:
+    """A case that reads the same on Tensors and on arrays."""
+    return Case(name, op, op, inputs, dtype, grad)
+
+
 class _Work(NamedTuple):
     case: Case
     result: Tensor

@@ -6,7 +6,7 @@ import operator
 
 import numpy as np
 import pytest
-from numeric import Case, array, check
+from numeric import Case, array, both, check
 
 from uopc.dtype import dtypes
 from uopc.tensor import Tensor
@@ -22,10 +22,9 @@ def gelu_tanh(x):
     return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x ** 3)))
 
 
-UNARY = {  # name: (on a Tensor, on an array, lowest and highest input)
+FUNCTIONS = {  # name: (on a Tensor, on an array, lowest and highest input)
     "neg": (operator.neg, operator.neg, -2, 2),
     "abs": (Tensor.abs, np.abs, -2, 2),
-    "abs()": (abs, np.abs, -2, 2),
     "exp": (Tensor.exp, np.exp, -2, 2),
     "exp2": (Tensor.exp2, np.exp2, -2, 2),
     "log": (Tensor.log, np.log, 0.1, 4),
@@ -43,8 +42,11 @@ UNARY = {  # name: (on a Tensor, on an array, lowest and highest input)
     "sigmoid": (Tensor.sigmoid, sigmoid, -4, 4),
     "silu": (Tensor.silu, lambda x: x * sigmoid(x), -4, 4),
     "gelu": (Tensor.gelu, lambda x: 0.5 * x * (1 + erf(x / np.sqrt(2))), -3, 3),
-    "gelu tanh": (lambda x: x.gelu("tanh"), gelu_tanh, -3, 3),
+    "gelu_tanh": (lambda x: x.gelu("tanh"), gelu_tanh, -3, 3),
     "clip": (lambda x: x.clip(-1.1, 0.9), lambda x: np.clip(x, -1.1, 0.9), -2, 2),
+    "float": (Tensor.float, lambda x: x, -2, 2),
+}
+EXPRESSIONS = {
     "clip from below": (lambda x: x.clip(-1.1), lambda x: np.clip(x, -1.1, None), -2, 2),
     "clip from above": (lambda x: x.clip(high=0.9), lambda x: np.clip(x, None, 0.9), -2, 2),
     "x + 2": (lambda x: x + 2, lambda x: x + 2, -2, 2),
@@ -66,7 +68,6 @@ UNARY = {  # name: (on a Tensor, on an array, lowest and highest input)
     "2 ** x": (lambda x: 2 ** x, lambda x: 2 ** x, -2, 2),
     "methods": (lambda x: x.add(1).mul(2).sub(3).div(4).pow(2),
                 lambda x: (((x + 1) * 2 - 3) / 4) ** 2, -2, 2),
-    "float": (Tensor.float, lambda x: x, -2, 2),
 }
 CONSTANT = {  # piecewise constant: no gradient flows
     "trunc": (Tensor.trunc, np.trunc),
@@ -87,11 +88,6 @@ BINARY = {
     "minimum": lambda a, b: _numpy_or_method("minimum", a, b),
     "**": lambda a, b: abs(a) ** b,
 }
-def case(name, op, *inputs, dtype=None, **options):
-    """One that reads the same on Tensors and on arrays."""
-    return Case(name, op, op, inputs, dtype, **options)
-
-
 COMPARISONS = (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne)
 
 
@@ -99,12 +95,15 @@ def _numpy_or_method(name, a, b):
     return getattr(a, name)(b) if isinstance(a, Tensor) else getattr(np, name)(a, b)
 
 
-@pytest.mark.parametrize(("dtype", "shape"), [
-    (np.float32, (3, 5)), (np.float64, ()), (np.float32, (0, 3))], ids=str)
-def test_functions_of_one_number(dtype, shape):
-    check([Case(name, op, reference, (array(*shape, dtype=dtype, low=low, high=high),))
-           for name, (op, reference, low, high) in UNARY.items()
-           if name != "float" or dtype is np.float32])
+@pytest.mark.parametrize("shape", [(3, 5), (0, 3)], ids=str)
+def test_functions_of_one_number(shape):
+    check([Case(name, op, reference, (array(*shape, low=low, high=high),))
+           for name, (op, reference, low, high) in {**FUNCTIONS, **EXPRESSIONS}.items()])
+
+
+def test_functions_of_one_number_in_f64_without_axes():
+    check([Case(name, op, reference, (array(dtype=np.float64, low=low, high=high),), dtypes.f64)
+           for name, (op, reference, low, high) in FUNCTIONS.items() if name != "float"])
 
 
 def test_piecewise_constant_functions_pass_no_gradient():
@@ -127,7 +126,8 @@ def test_two_operands_broadcast(name):
     pairs = PAIRS if name in ("+", "/") else [((3, 1), (1, 5))]
     check([Case(f"a {name} b {dtype.__name__}", op, op,
                 (array(*a, dtype=dtype), array(*b, dtype=dtype, seed=2, low=low)))
-           for a, b in pairs for dtype in (np.float32, np.float64)])
+           for a, b in pairs for dtype in (np.float32, np.float64)
+           if dtype is np.float32 or (a, b) == ((3, 1), (1, 5))])
 
 
 def test_comparisons():
@@ -135,8 +135,8 @@ def test_comparisons():
     b = np.concatenate([a.ravel(), array(2, seed=2)]).reshape(1, 5)
     cases = [Case(op.__name__, op, op, (a, b), dtypes.bool) for op in COMPARISONS]
     for op in COMPARISONS:
-        cases.append(case(f"{op.__name__} 1", lambda x, op=op: op(x, 1), np.float32([0, 1, 2])))
-        cases.append(case(f"1 {op.__name__}", lambda x, op=op: op(1, x), np.int32([0, 1, 2])))
+        cases.append(both(f"{op.__name__} 1", lambda x, op=op: op(x, 1), np.float32([0, 1, 2])))
+        cases.append(both(f"1 {op.__name__}", lambda x, op=op: op(1, x), np.int32([0, 1, 2])))
     check(cases)
 
 
@@ -232,177 +232,6 @@ def test_the_largest_arguments_do_not_overflow_on_the_way():
     (x.sigmoid().sum() + x.tanh().sum() + x.gelu().sum()).backward([x])
     np.testing.assert_allclose(x.sigmoid().numpy(), [0, 1], atol=1e-30)
     np.testing.assert_array_equal(x.grad.numpy(), [0, 1])
-
-
-# *** integers and bools ***
-
-INTS = {"u8": np.uint8, "i32": np.int32, "u32": np.uint32, "i64": np.int64}
-
-
-@pytest.mark.parametrize("dtype", INTS.values(), ids=INTS)
-def test_integer_arithmetic_wraps_and_rounds_down_as_numpy_does(dtype):
-    a = np.array([[200], [7], [0]], dtype)
-    b = np.array([100, 3, 255, 2, 1], dtype)
-    if np.iinfo(dtype).min:
-        a, b = a - dtype(50), b * np.array([1, -1, 1, -1, 1], dtype)
-    operators = (operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod,
-                 operator.and_, operator.or_, operator.xor, *COMPARISONS)
-    cases = [Case(op.__name__, op, op, (a, b)) for op in operators]
-    cases += [Case(name, getattr(Tensor, name), getattr(np, name), (a, b))
-              for name in ("maximum", "minimum")]
-    cases += [Case(op.__name__, op, op, (a,)) for op in (operator.neg, operator.invert, abs)]
-    cases += [Case("square", Tensor.square, np.square, (a,)),
-              Case("sign", Tensor.sign, np.sign, (a,)),
-              Case("x - 3", lambda x: x - 3, lambda x: x - dtype(3), (a,)),
-              Case("3 - x", lambda x: 3 - x, lambda x: dtype(3) - x, (a,)),
-              Case("x ** 3", lambda x: x ** 3, lambda x: x ** 3, (a,)),
-              Case("7 // x", lambda x: 7 // x, lambda x: dtype(7) // x, (b,)),
-              Case("7 % x", lambda x: 7 % x, lambda x: dtype(7) % x, (b,)),
-              Case("floor", Tensor.floor, lambda x: x, (a,)),
-              Case("clip", lambda x: x.clip(3, 150), lambda x: np.clip(x, 3, 150), (a,)),
-              Case("relu", Tensor.relu, lambda x: np.maximum(x, 0), (a,))]
-    with np.errstate(over="ignore"):
-        check([case._replace(dtype=None) for case in cases])
-    for case in cases:
-        result = case.op(*map(Tensor, case.inputs))
-        expected = dtypes.bool if case.op in COMPARISONS else Tensor(a).dtype
-        assert result.dtype is expected, case.name
-
-
-@pytest.mark.parametrize("dtype", INTS.values(), ids=INTS)
-def test_an_integer_divided_by_zero_is_zero(dtype):
-    x, zero = Tensor(np.array([5, 0, 200], dtype)), Tensor(np.zeros(3, dtype))
-    for result in (x // zero, x % zero, x // 0, x % 0, 5 // zero, 5 % zero):
-        np.testing.assert_array_equal(result.numpy(), [0, 0, 0])
-
-
-def test_the_smallest_integer_has_no_positive():
-    low = np.int32(-2**31)
-    x = Tensor(np.array([low]))
-    for result in (x // -1, x // Tensor([-1]), -x, x.abs(), x * -1):
-        assert result.numpy() == low
-    assert (x % Tensor([-1])).item() == 0
-
-
-def test_bools():
-    a = np.array([[True], [False]])
-    b = np.array([True, False])
-    check([Case(op.__name__, op, op, (a, b), dtypes.bool) for op in (
-        operator.and_, operator.or_, operator.xor, operator.add, operator.mul, *COMPARISONS)]
-        + [Case("~", operator.invert, operator.invert, (a,), dtypes.bool),
-           Case("maximum", Tensor.maximum, np.maximum, (a, b), dtypes.bool),
-           Case("minimum", Tensor.minimum, np.minimum, (a, b), dtypes.bool),
-           case("b + 1", lambda x: x + 1, a, dtype=dtypes.i32),
-           case("b - 1", lambda x: x - 1, a, dtype=dtypes.i32),
-           case("1 - b", lambda x: 1 - x, a, dtype=dtypes.i32),
-           case("b * 0.5", lambda x: x * 0.5, a, dtype=dtypes.f32),
-           case("b | True", lambda x: x | True, a, dtype=dtypes.bool)])
-    x = Tensor(a)
-    for wrong in (lambda: x - Tensor(b), lambda: x - True, lambda: True - x):
-        with pytest.raises(TypeError, match="bool tensors do not subtract"):
-            wrong()
-    with pytest.raises(TypeError, match="bool tensor has no negative"):
-        -Tensor(a)
-
-
-def test_bit_operations_refuse_floats():
-    for op in (operator.and_, operator.or_, operator.xor):
-        with pytest.raises(TypeError, match="needs integers or bools, got dtypes.f32"):
-            op(Tensor([1.0]), 1)
-    with pytest.raises(TypeError, match="needs integers or bools"):
-        ~Tensor([1.0])
-
-
-# *** dtypes ***
-
-
-def test_functions_that_leave_the_integers_give_f32():
-    x = np.int32([1, 2, 3])
-    check([Case(name, getattr(Tensor, name), getattr(np, name), (x,), dtypes.f32)
-           for name in ("exp", "log", "sqrt", "sin", "cos", "tanh", "reciprocal")
-           if name != "reciprocal"]
-          + [Case("reciprocal", Tensor.reciprocal, lambda v: 1 / v, (x,), dtypes.f32),
-             Case("/", operator.truediv, operator.truediv, (x, x), dtypes.f32),
-             Case("/ 2", lambda v: v / 2, lambda v: v / 2, (x,), dtypes.f32),
-             Case("** -1", lambda v: v ** -1, lambda v: 1 / v, (x,), dtypes.f32),
-             Case("** 2.0", lambda v: v ** 2.0, lambda v: v ** 2.0, (x,), dtypes.f32),
-             Case("** x", lambda v: v ** v, lambda v: (v ** v).astype(float), (x,), dtypes.f32),
-             Case("sigmoid", Tensor.sigmoid, sigmoid, (x,), dtypes.f32)])
-
-
-ORDER = ("bool", "u8", "i32", "u32", "i64", "f32", "f64")
-
-
-def test_two_dtypes_meet_in_the_wider_one():
-    tensors = {name: Tensor([1], dtype=getattr(dtypes, name)) for name in ORDER}
-    for i, a in enumerate(ORDER):
-        for j, b in enumerate(ORDER):
-            wider = "i64" if {a, b} == {"i32", "u32"} else ORDER[max(i, j)]
-            assert (tensors[a] + tensors[b]).dtype is getattr(dtypes, wider), (a, b)
-            assert (tensors[a] < tensors[b]).dtype is dtypes.bool
-
-
-def test_a_python_number_adopts_the_dtype_that_can_hold_its_kind():
-    for name in ORDER:
-        x = Tensor([1], dtype=getattr(dtypes, name))
-        assert (x * True).dtype is x.dtype
-        assert (x * 2).dtype is (dtypes.i32 if name == "bool" else x.dtype)
-        assert (x * 0.5).dtype is (x.dtype if name[0] == "f" else dtypes.f32)
-        assert (2 * x).dtype is (x * 2).dtype
-
-
-@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int64, np.int32])
-def test_numpy_numbers_are_as_good_as_pythons(kind):
-    x = array(2)
-    check([case(op.__name__, lambda v, op=op: op(v, kind(2)), x, dtype=dtypes.f32, grad=False)
-           for op in (operator.add, operator.sub, operator.mul, operator.truediv, operator.mod,
-                      operator.floordiv, operator.pow)]
-          + [case("from the left", lambda v: kind(2) - v, x, dtype=dtypes.f32),
-             case("compared", lambda v: kind(2) < v, x)])
-
-
-def test_arrays_and_lists_are_operands_on_both_sides():
-    x, a = Tensor([1, 2], dtype=dtypes.u8), np.int32([3, 1])
-    for result, want in ((a - x, [2, -1]), (x - a, [-2, 1]), (a + x, [4, 3]), (x * [2, 2], [2, 4]),
-                         ([2, 2] * x, [2, 4]), (a < x, [False, True]), (a // x, [3, 0])):
-        assert isinstance(result, Tensor)
-        np.testing.assert_array_equal(result.numpy(), want)
-
-
-def test_subtracting_from_an_unsigned_tensor_meets_in_the_wider_dtype_first():
-    x = Tensor([5, 200], dtype=dtypes.u8)
-    np.testing.assert_array_equal((2.5 - x).numpy(), [-2.5, -197.5])
-    np.testing.assert_array_equal((Tensor([1, 1]) - x).numpy(), [-4, -199])
-    np.testing.assert_array_equal((x - Tensor([6, 6])).numpy(), [-1, 194])
-
-
-def test_casts():
-    floats = np.float32([0, 1.9, -1.9, 200.5])
-    kinds = {dtypes.u8: [0, 1, 0, 200], dtypes.i32: [0, 1, -1, 200], dtypes.u32: [0, 1, 0, 200],
-             dtypes.i64: [0, 1, -1, 200], dtypes.bool: [False, True, True, True],
-             dtypes.f64: floats, dtypes.f32: floats}
-    results = [Tensor(floats).cast(d) for d in kinds]
-    extremes = np.array([np.nan, np.inf, -np.inf, 1e30, -1e30])
-    wide = [Tensor(extremes).cast(d) for d in (dtypes.u8, dtypes.i32, dtypes.u32, dtypes.i64)]
-    wrapped = Tensor([300, -1]).cast(dtypes.u8)
-    Tensor.realize_all(*results, *wide, wrapped)
-    for result, (dtype, want) in zip(results, kinds.items(), strict=True):
-        assert result.dtype is dtype
-        np.testing.assert_array_equal(result.numpy(), want)
-    for result in wide:
-        low, high = result.dtype.min, result.dtype.max
-        assert result.tolist() == [0, high, low, high, low]
-    assert wrapped.tolist() == [44, 255]
-
-
-def test_the_gradient_of_a_cast_comes_back_in_the_dtype_of_its_source():
-    x = Tensor([1.0, 2.0])
-    (x.cast(dtypes.f64) ** 2).sum().backward([x])
-    assert x.grad.dtype is dtypes.f32
-    assert x.grad.tolist() == [2, 4]
-    y = Tensor([1.0, 2.0])
-    y.int().float().sum().backward([y])
-    assert y.grad is None
 
 
 # *** errors ***

@@ -25,7 +25,8 @@ GATHERS = [
     I, J, (I, np.array([3, 3, 0])), (I, J), (slice(None), I), (slice(None), J, 0), (0, I),
     (0, slice(None), I), (I, slice(None), 0), (I, slice(None), I), (slice(None), 0, I),
     (Ellipsis, I), (None, I), (I, None), (slice(None), I, I), (I, I, I), [0, -1], ([0, 1], [2, 3]),
-    (slice(0, 2), [1, 1]), (slice(None, None, -1), I), np.array(1), np.zeros((0,), np.int64),
+    (slice(0, 2), [1, 1]), (slice(None, None, -1), I), (None, I, slice(None), I),
+    np.array(1), np.zeros((0,), np.int64),
     np.zeros((2, 0), np.int32), (I, slice(1, 3)), (slice(2, None), slice(None), I),
     np.array([1, 0], np.uint8), (np.int64(-1), I), [],
 ]
@@ -168,6 +169,17 @@ def test_gradients_do_not_reach_what_was_overwritten():
 
 
 # *** errors ***
+
+
+def test_check_index_names_a_value_that_is_out_of_range():
+    x = Tensor([0, 4, 2])
+    assert x.check_index(5).tolist() == [0, 4, 2]
+    assert Tensor([-1, 0, -5]).check_index(5, negative=True).tolist() == [4, 0, 0]
+    assert Tensor([1, -100]).check_index(5, allowed=-100).tolist() == [1, -100]
+    for values, bad, options in (([1, 5], 5, {}), ([0, -1], -1, {}),
+                                 ([-6, 1], -6, {"negative": True}), ([2, -1], -1, {"allowed": 9})):
+        with pytest.raises(IndexError, match=f"token {bad} is out of range for size 5"):
+            Tensor(values).check_index(5, "token", **options)
 
 
 def test_errors_name_the_index():

@@ -3,18 +3,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numeric import Case, array, check
+from numeric import Case, array, both, check
 
 from uopc.dtype import dtypes
 from uopc.tensor import Tensor
 
 BOX = array(3, 1, 5)
 EMPTY = array(0, 3)
-
-
-def both(name, op, *inputs):
-    """A case that reads the same on Tensors and on arrays."""
-    return Case(name, op, op, inputs)
 
 
 def test_reshape():

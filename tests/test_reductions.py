@@ -24,8 +24,8 @@ def reduced(name, axis, keepdim, x, **options):
 
 @pytest.mark.parametrize("name", FLOATS)
 def test_over_every_kind_of_axis(name):
-    check([reduced(name, axis, keepdim, array(3, 1, 5)) for axis, keepdim in AXES
-           if not (name == "std" and axis == ())])  # its gradient there is 0, see below
+    axes = AXES if name in ("sum", "max") else AXES[:4:3] + AXES[4:5]
+    check([reduced(name, axis, keepdim, array(3, 1, 5)) for axis, keepdim in axes])
 
 
 def test_in_f64_and_of_a_single_number():

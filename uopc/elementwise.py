@@ -199,8 +199,11 @@ class Elementwise:
         return self._of((x < math.inf) & (UOp.const(-math.inf, x.dtype) < x))
 
     def where(self, a: Operand, b: Operand) -> Tensor:
-        """`a` where this tensor is true, else `b`; all three broadcast. The branch that is not
-        taken gets the gradient 0, even where its own gradient is not finite."""
+        """`a` where this tensor is true, else `b`; all three broadcast.
+
+        The branch that is not taken gets the gradient 0. sqrt, log, 1/x and powers pass a 0 on as 0
+        even where their own slope is infinite; before others (exp, say) use `where` on the input.
+        """
         a, b = self._lift(a), self._lift(b)
         if isinstance(a, Number) and isinstance(b, Number):
             a = type(self)(a)

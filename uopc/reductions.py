@@ -166,9 +166,9 @@ class Reductions:
                       label_smoothing: float = 0.0) -> Tensor:
         """Mean over rows of -log softmax(self)[label]; self (..., classes), labels (...) integer.
 
-        Rows labelled `ignore_index` do not count. With smoothing s the target is 1-s on the label
-        and s/classes on all. Raises ValueError for shapes that do not fit, TypeError for labels
-        that are not integers, IndexError for a label outside of the classes.
+        Rows labelled `ignore_index` do not count; the mean over none is NaN. With smoothing s the
+        target is 1-s on the label and s/classes on all. Raises ValueError for shapes that do not
+        fit, TypeError for labels that are not integers, IndexError for one that is no class.
         """
         labels = self._as_tensor(labels)
         rows, classes = self.uop.shape[:-1], self.uop.shape[-1] if self.uop.shape else 0
