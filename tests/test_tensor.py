@@ -166,3 +166,15 @@ def test_numpy_gives_a_new_array_every_time():
 def test_tensors_are_hashed_by_identity():
     a, b = Tensor([1.0]), Tensor([1.0])
     assert len({a: 1, b: 2}) == 2
+
+
+def test_requires_grad_may_be_set_later() -> None:
+    x, y = Tensor.zeros(3), Tensor.zeros(3)
+    x.requires_grad = y.requires_grad = True
+    (x * 2 + y * 3).sum().backward()
+    assert x.grad.tolist() == [2.0] * 3 and y.grad.tolist() == [3.0] * 3
+    x.requires_grad, x.grad = False, None
+    (x * 2).sum().backward()
+    assert x.grad is None and not x.requires_grad and y.requires_grad
+    with pytest.raises(TypeError, match="floats"):
+        Tensor([1]).requires_grad = True

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from uopc.movement import Movement, shape_argument
 from uopc.reductions import Reductions
 from uopc.uop import Ops, UOp, prod
 
-_leaves: WeakSet[Tensor] = WeakSet()
+_leaves: WeakValueDictionary[int, Tensor] = WeakValueDictionary()  # by id
 
 
 class Tensor(Elementwise, Reductions, Movement, Indexing):
@@ -45,20 +45,31 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
             data = data.numpy()
         self.uop = new_buffer(_as_array(data, dtype))
         self.grad: Tensor | None = None
-        self._mark(requires_grad)
-
-    def _mark(self, requires_grad: bool) -> None:
-        if requires_grad and not self.uop.dtype.is_float:
-            raise TypeError(f"only floats have gradients; this tensor is {self.uop.dtype}")
         self.requires_grad = requires_grad
-        if requires_grad:
-            _leaves.add(self)
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether `backward()` without arguments differentiates for this tensor. Setting it makes
+        a constant expression, which equal tensors share, data of its own. Raises TypeError for a
+        tensor that is not of floats."""
+        return id(self) in _leaves
+
+    @requires_grad.setter
+    def requires_grad(self, wanted: bool) -> None:
+        if not wanted:
+            _leaves.pop(id(self), None)
+            return
+        if not self.uop.dtype.is_float:
+            raise TypeError(f"only floats have gradients; this tensor is {self.uop.dtype}")
+        if not any(u.op is Ops.BUFFER for u in self.uop.toposort()):
+            self.uop = new_buffer(self.numpy())
+        _leaves[id(self)] = self
 
     @classmethod
     def _of(cls, uop: UOp) -> Tensor:
         """The Tensor of a graph."""
         tensor = cls.__new__(cls)
-        tensor.uop, tensor.grad, tensor.requires_grad = uop, None, False
+        tensor.uop, tensor.grad = uop, None
         return tensor
 
     @classmethod
@@ -187,7 +198,7 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
             raise ValueError(f"the gradient's shape {gradient.shape} is not {self.shape}")
         if isinstance(params, Tensor):
             params = [params]
-        wanted = list(_leaves if params is None else dict.fromkeys(params))
+        wanted = list(_leaves.values() if params is None else dict.fromkeys(params))
         for p in wanted:
             _check_parameter(p)
         seed = broadcast(UOp.const(1, self.dtype), self.shape) if gradient is None \
@@ -207,7 +218,7 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
         tensor = cls._of(uop)
         if requires_grad:
             tensor = cls(tensor)
-            tensor._mark(True)
+            tensor.requires_grad = True
         return tensor
 
     @classmethod
