@@ -31,9 +31,11 @@ die() {
 # ---- what the commands run; main_job is the place to tune the default training ----
 
 main_job() {
-  local out_dir="" argument
+  local out_dir="" argument previous=""
   for argument in "$@"; do
     case "$argument" in --out_dir=*) out_dir=${argument#*=} ;; esac
+    if [ "$previous" = --out_dir ]; then out_dir=$argument; fi
+    previous=$argument
   done
   if [ -z "$out_dir" ]; then
     out_dir=out

@@ -493,7 +493,7 @@ def test_a_failed_compile_poisons_nothing(compiler: str, n: int, said: str, tmp_
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
-@pytest.mark.parametrize("where", ["uopc.kernelize.render_c", "uopc.kernelize.build_all"])
+@pytest.mark.parametrize("where", ["uopc.kernelize.render_c", "uopc.kernelize.load_all"])
 def test_an_interrupted_plan_is_not_kept(where: str, error: type[BaseException],
                                          monkeypatch: pytest.MonkeyPatch) -> None:
     y = ramp(4, 8).softmax(-1)
@@ -523,3 +523,15 @@ def test_an_interrupted_run_can_be_repeated(monkeypatch: pytest.MonkeyPatch) -> 
         y.realize()
     assert y.numpy().sum() == pytest.approx(4)  # the plan's lock is free again
     assert calls == ["r_4", "r_4"] + ["r_4", "r_4", "e_4_8"]
+
+
+@pytest.mark.parametrize("constants", [(1, 2), (True, False), (0.25, 0.75)])
+def test_a_difference_in_constants_of_any_kind(constants: tuple, monkeypatch: pytest.MonkeyPatch,
+                                               capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("DEBUG", "1")
+    x = ramp(5) < 2 if isinstance(constants[0], bool) else ramp(5).cast(
+        dtypes.i32 if isinstance(constants[0], int) else dtypes.f32)
+    for c in constants:
+        realize([(x ^ c if isinstance(c, bool) else x + c).uop])
+    first, second = constants
+    assert f"differs in CONST {second} (was CONST {first})" in capsys.readouterr().err

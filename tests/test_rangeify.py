@@ -11,7 +11,7 @@ from uopc.composite import matmul, new_buffer, reduce_axes
 from uopc.dtype import ALL_DTYPES, DType, dtypes
 from uopc.rangeify import PASSES, lower
 from uopc.render_c import render_c
-from uopc.runtime import build_all
+from uopc.runtime import load_all
 from uopc.uop import Ops, ParamArg, UOp
 
 SEEDS = 16  # random bodies for each dtype
@@ -29,7 +29,7 @@ def test_random_bodies_keep_their_meaning(dtype: DType) -> None:
     """Movement, arithmetic and reductions in any order; the same bodies in every run."""
     bodies = [random_body(1000 * dtype.rank + k, dtype) for k in range(SEEDS)]
     kernels = [as_kernel(body) for body in bodies]
-    build_all([render_c(lower(numbered, out), "kernel") for numbered, out, _ in kernels])
+    load_all([render_c(lower(numbered, out), "kernel") for numbered, out, _ in kernels])
     for body in bodies:
         same_meaning(body)
 

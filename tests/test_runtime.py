@@ -16,7 +16,7 @@ import pytest
 from uopc import runtime
 from uopc.counters import counters
 from uopc.dtype import dtypes
-from uopc.runtime import CompileError, Program, build, build_all, is_intact, np_dtype, object_path
+from uopc.runtime import CompileError, Program, build, is_intact, load_all, np_dtype, object_path
 
 ROOT = Path(__file__).parents[1]
 SOURCE = """#include <math.h>
@@ -167,13 +167,37 @@ def test_a_read_only_folder_gives_one_line(tmp_path: Path, empty_cache: Path,
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 
-def test_a_folder_that_others_may_write_to_is_closed(tmp_path: Path, empty_cache: Path,
-                                                     monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_others_may_write_to_is_not_used_or_changed(
+        tmp_path: Path, empty_cache: Path, monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture) -> None:
     shared = tmp_path / "open"
     shared.mkdir()
     shared.chmod(0o777)
     monkeypatch.setenv("UOPC_CACHE", str(shared))
-    assert twice() == [2, 4, 6] and shared.stat().st_mode & 0o022 == 0
+    assert twice() == [2, 4, 6] and not list(shared.iterdir())
+    assert shared.stat().st_mode & 0o777 == 0o777
+    assert "others may write to it" in capsys.readouterr().err
+
+
+def test_in_a_place_for_all_there_is_a_private_folder(tmp_path: Path, empty_cache: Path,
+                                                      monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "everybody"
+    place.mkdir()
+    place.chmod(0o1777)
+    monkeypatch.setenv("UOPC_CACHE", str(place))
+    assert twice() == [2, 4, 6] and place.stat().st_mode & 0o7777 == 0o1777
+    (private,) = place.iterdir()
+    assert private.stat().st_mode & 0o777 == 0o700 and list(private.iterdir())
+
+
+def test_a_read_only_array_is_not_written_to() -> None:
+    program = Program("void f(float* restrict data0, float* restrict data1) {\n"
+                      "  data1[0] = data0[0];\n}\n", "f")
+    frozen, open_ = np.frombuffer(bytes(4), np.float32), np.ones(1, np.float32)
+    program(frozen, open_)
+    assert open_[0] == 0
+    with pytest.raises(TypeError, match="writes to array 1, which is read-only"):
+        program(open_, frozen)
 
 
 def in_new_process(code: str, **environment: str) -> subprocess.Popen:
@@ -219,9 +243,9 @@ def test_nothing_is_written_elsewhere(tmp_path: Path) -> None:
     assert out and len(errors.splitlines()) == 1 and not list(temporary.iterdir())
 
 
-def test_build_all_builds_each_source_once(empty_cache: Path) -> None:
+def test_load_all_builds_each_source_once(empty_cache: Path) -> None:
     before = counters.copy()
-    build_all([other_source(k % 4) for k in range(12)])
+    load_all([other_source(k % 4) for k in range(12)])
     assert (counters - before).objects_built == 4 == len(list(empty_cache.glob("*.so")))
 
 

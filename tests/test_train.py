@@ -84,7 +84,7 @@ def test_resume_restores_what_was_saved(corpus: Path, tmp_path: Path) -> None:
     dataset = gpt.load_dataset(options.dataset, options.tokenizer, options.data_dir)
     trainer = gpt.Trainer(options, dataset, saved)
     assert same_arrays(trainer.checkpoint(), saved)
-    assert trainer.checkpoint().info["optimizer_steps"] == 3
+    assert trainer.checkpoint().info["optimizer_steps"] == saved.info["optimizer_steps"]
     assert list(trainer.checkpoint().info["random"]) == saved.info["random"]
 
 
@@ -115,6 +115,31 @@ def test_a95_a_loss_that_is_not_finite_stops_the_run(corpus: Path, tmp_path: Pat
         gpt.main([f"--out_dir={tmp_path}", "--init_from=resume", "--max_iters=9",
                   "--eval_interval=100"])
     assert (tmp_path / FILE_NAME).read_bytes() == before
+
+
+def test_the_log_belongs_to_one_run(corpus: Path, tmp_path: Path,
+                                    capsys: pytest.CaptureFixture[str]) -> None:
+    """A new run starts it anew and says that it replaces a checkpoint; a resumed one drops what
+    came after its checkpoint."""
+    for _ in range(2):
+        gpt.main(arguments(corpus, tmp_path, "--max_iters=3"))
+    assert "will be replaced" in capsys.readouterr().out
+    with open(tmp_path / "log.jsonl", "a", encoding="utf-8") as log:
+        log.write('{"iter": 3, "loss": 9.0}\n{"iter": 4, "lo')  # a step that was never saved
+    gpt.main([f"--out_dir={tmp_path}", "--init_from=resume", "--max_iters=5"])
+    assert [r["iter"] for r in records(tmp_path) if "loss" in r] == list(range(5))
+    assert all(r["loss"] != 9.0 for r in records(tmp_path) if "loss" in r)
+
+
+def test_a_machine_without_a_compiler_gets_one_line(corpus: Path, tmp_path: Path) -> None:
+    for script in ("gpt.py", "mlp.py"):
+        more = arguments(corpus, tmp_path) if script == "gpt.py" else []
+        run = subprocess.run([sys.executable, str(ROOT / "train" / script), *more],
+                             env={**os.environ, "CC": "no-such-compiler"}, capture_output=True,
+                             text=True, check=False, cwd=tmp_path)
+        assert run.returncode == 1
+        assert run.stderr.strip().splitlines()[-1].startswith(f"train/{script}: no C compiler")
+        assert "Traceback" not in run.stderr
 
 
 def test_a90_learning_rate() -> None:
@@ -185,11 +210,12 @@ def test_runs_from_any_directory_and_ctrl_c_saves(corpus: Path, tmp_path: Path) 
     process = subprocess.Popen(
         [sys.executable, str(ROOT / "train/gpt.py"),
          *arguments(corpus, out_dir, "--max_iters=100000", "--eval_interval=1000000")],
-        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        start_new_session=True)
     for line in process.stdout:
         if line.startswith("step 5:"):
             break
-    process.send_signal(signal.SIGINT)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the whole group
     rest = process.communicate(timeout=60)[0]
     assert process.returncode == 0, rest
     assert "checkpoint saved" in rest

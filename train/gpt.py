@@ -7,6 +7,7 @@ there with the same numbers as if nothing had happened.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
 import signal
 import sys
@@ -19,10 +20,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # runs without bei
 
 from data import TextDataset, load_dataset, tokenizer_from_state
 from models.gpt import GPT, GPTConfig
-from train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from train.checkpoint import FILE_NAME, Checkpoint, load_checkpoint, save_checkpoint
 from train.log import TrainingLog
 from train.options import parse_gpt_options
 from uopc import nn, random
+from uopc.runtime import CompileError
 from uopc.tensor import Tensor
 
 
@@ -137,8 +139,7 @@ class StopRequest:
 
 
 def train(trainer: Trainer, log: TrainingLog, out_dir: Path, stop: StopRequest) -> None:
-    """The loop. Raises ValueError at the first loss that is not finite; the last checkpoint then
-    stays."""
+    """The loop. Exits at the first loss that is not finite; the last checkpoint then stays."""
     options = trainer.options
     tokens = options.gradient_accumulation_steps * options.batch_size * options.block_size
 
@@ -157,45 +158,55 @@ def train(trainer: Trainer, log: TrainingLog, out_dir: Path, stop: StopRequest) 
         with log.step() as timer:
             loss, lr, norm = trainer.step()
         if not math.isfinite(loss):
-            raise ValueError(f"the loss of step {iteration} is {loss}; try a lower --learning_rate "
-                             f"(now {options.learning_rate}). The last checkpoint is kept.")
+            sys.exit(f"train/gpt.py: the loss of step {iteration} is {loss}; try a lower "
+                     f"--learning_rate (now {options.learning_rate}). The last checkpoint is kept.")
         if not math.isfinite(norm):
             log.say(f"step {iteration}: the gradient's norm is {norm}; its gradients were dropped")
         log.log_step(timer, iteration, loss, lr, tokens)
     if stop.wanted:
         save_checkpoint(out_dir, trainer.checkpoint())
-        log.say(f"stopped after step {trainer.iteration - 1}; checkpoint saved")
+        log.say(f"stopped after {trainer.iteration} steps; checkpoint saved")
     else:
         evaluate_and_save()
+
+
+def prepare(options: argparse.Namespace) -> tuple[TextDataset, Checkpoint | None]:
+    """The data, and the checkpoint to go on from. Raises ValueError or OSError for what the user
+    can mend."""
+    out_dir = Path(options.out_dir)
+    resumed = load_checkpoint(out_dir) if options.init_from == "resume" else None
+    dataset = load_dataset(options.dataset, options.tokenizer, options.data_dir)
+    dataset.check(options.block_size)
+    if resumed:
+        wanted = tokenizer_from_state(resumed.info["tokenizer"])
+        if wanted.state() != dataset.tokenizer.state():
+            raise ValueError(f"the data set's vocabulary of {dataset.vocab_size} tokens is not "
+                             f"the checkpoint's of {wanted.vocab_size}: the text has changed")
+    out_dir.mkdir(parents=True, exist_ok=True)
+    return dataset, resumed
 
 
 def main(argv: list[str] | None = None) -> None:
     options = parse_gpt_options(argv, lambda d: load_checkpoint(Path(d)).info["options"])
     out_dir = Path(options.out_dir)
     try:
-        resumed = load_checkpoint(out_dir) if options.init_from == "resume" else None
-        dataset = load_dataset(options.dataset, options.tokenizer, options.data_dir)
-        dataset.check(options.block_size)
-        if resumed:
-            wanted = tokenizer_from_state(resumed.info["tokenizer"])
-            if wanted.state() != dataset.tokenizer.state():
-                raise ValueError(f"the data set's vocabulary of {dataset.vocab_size} tokens is not "
-                                 f"the checkpoint's of {wanted.vocab_size}: the text has changed")
-        out_dir.mkdir(parents=True, exist_ok=True)
+        dataset, resumed = prepare(options)
+    except (ValueError, OSError) as error:
+        sys.exit(f"train/gpt.py: {error}")
+    try:
         trainer = Trainer(options, dataset, resumed)
         log = TrainingLog(out_dir, trainer.iteration, options.max_iters, options.log_interval)
         log.say(f"{dataset.name}: {len(dataset.train):,} tokens to train on, "
                 f"{len(dataset.val):,} to validate, {dataset.vocab_size} in the vocabulary; "
                 f"{trainer.model.parameter_count():,} parameters")
+        if resumed is None and (out_dir / FILE_NAME).exists():
+            log.say(f"the checkpoint in {out_dir} is of an earlier run and will be replaced")
         if not dataset.has_room("val", options.block_size):
             log.say(f"the validation split of {len(dataset.val)} tokens is too short for "
                     f"--block_size {options.block_size}; its loss is not measured")
-        try:
-            with StopRequest() as stop:
-                train(trainer, log, out_dir, stop)
-        finally:
-            log.close()
-    except (ValueError, OSError) as error:
+        with contextlib.closing(log), StopRequest() as stop:
+            train(trainer, log, out_dir, stop)
+    except CompileError as error:
         sys.exit(f"train/gpt.py: {error}")
 
 

@@ -20,7 +20,10 @@ class TrainingLog:
     """
 
     def __init__(self, out_dir: Path, first: int, last: int, every: int) -> None:
-        self.file = open(out_dir / "log.jsonl", "a", encoding="utf-8")
+        path = out_dir / "log.jsonl"
+        kept = _records_before(path, first)
+        self.file = open(path, "w", encoding="utf-8")
+        self.file.writelines(kept)
         terminal = sys.stderr.isatty()
         self.bar = tqdm(initial=first, total=last, unit="step", disable=not terminal)
         self.every = every
@@ -63,6 +66,19 @@ class TrainingLog:
     def close(self) -> None:
         self.bar.close()
         self.file.close()
+
+
+def _records_before(path: Path, iteration: int) -> list[str]:
+    """The lines of an earlier log that a run starting at `iteration` continues: none for 0."""
+    if iteration == 0 or not path.exists():
+        return []
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    return [line for line in lines if line.endswith("\n") and _is_before(line, iteration)]
+
+
+def _is_before(line: str, iteration: int) -> bool:
+    record = json.loads(line)
+    return record["iter"] < iteration or (record["iter"] == iteration and "val_loss" in record)
 
 
 class StepTimer:

@@ -17,6 +17,7 @@ from models.mlp import MLP
 from train.log import TrainingLog
 from train.options import at_least
 from uopc import nn
+from uopc.runtime import CompileError
 from uopc.tensor import Tensor
 
 
@@ -49,12 +50,24 @@ def main(argv: list[str] | None = None) -> None:
     if options.batch_size > len(images):
         parser.error(f"--batch_size {options.batch_size} exceeds the {len(images)} images")
     out_dir = Path(options.out_dir)
-    out_dir.mkdir(parents=True, exist_ok=True)
+    try:
+        out_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        parser.error(f"--out_dir {out_dir}: {error.strerror}")
+    try:
+        train(options, images, labels, held_images, held_labels)
+    except CompileError as error:
+        sys.exit(f"train/mlp.py: {error}")
+
+
+def train(options: argparse.Namespace, images: np.ndarray, labels: np.ndarray,
+          held_images: np.ndarray, held_labels: np.ndarray) -> None:
+    """Train on (images, labels); print and log the accuracy on the held-out ones."""
     Tensor.manual_seed(options.seed)
     rng = np.random.default_rng(options.seed)
     model = MLP([images.shape[1], options.hidden, options.hidden, 10])
     optimizer = nn.AdamW(nn.parameters(model), weight_decay=options.weight_decay)
-    log = TrainingLog(out_dir, 0, options.max_iters, options.log_interval)
+    log = TrainingLog(Path(options.out_dir), 0, options.max_iters, options.log_interval)
     for iteration in range(options.max_iters):
         chosen = rng.choice(len(images), options.batch_size, replace=False)
         optimizer.lr = options.learning_rate * (1 - iteration / options.max_iters)
@@ -69,7 +82,8 @@ def main(argv: list[str] | None = None) -> None:
     log.write(iter=options.max_iters, train_accuracy=accuracy(model, images, labels),
               held_out_accuracy=held)
     log.close()
-    print(f"held-out accuracy {held:.2%} on {len(held_labels)} images; log: {out_dir}/log.jsonl")
+    print(f"held-out accuracy {held:.2%} on {len(held_labels)} images; "
+          f"log: {options.out_dir}/log.jsonl")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ every token. Prints the text as it comes.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ from models.gpt import GPT, GPTConfig
 from train.checkpoint import load_checkpoint
 from train.options import at_least
 from uopc import nn
+from uopc.runtime import CompileError
 from uopc.tensor import Tensor
 
 MAX_TOKENS_PER_CHAR = 4  # UTF-8 takes at most four bytes
@@ -109,7 +111,11 @@ def main(argv: list[str] | None = None) -> None:
             for text in as_text(generate(model, start, options, rng), tokenizer):
                 print(text, end="", flush=True)
             print("\n---------------" if number + 1 < options.num_samples else "", flush=True)
-    except (ValueError, OSError) as error:
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:  # whoever read the text has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (ValueError, OSError, CompileError) as error:
         sys.exit(f"train/sample.py: {error}")
 
 

@@ -37,7 +37,8 @@ def cast(x: Array, dtype: DType) -> Array:
 
 def fold(op: Ops, constants: tuple[UOp, ...], dtype: DType) -> UOp:
     """The CONST that `op` gives on CONST sources."""
-    return UOp.const(apply_alu(op, [constant_array(c) for c in constants], dtype).item(), dtype)
+    value = apply_alu(op, [constant_array(c) for c in constants], dtype)
+    return UOp.const(_shortest(value), dtype)
 
 
 def constant_array(u: UOp) -> Array:

@@ -59,9 +59,9 @@ def _pow(g: UOp, u: UOp) -> Gradients:
 
 
 def _maximum(g: UOp, u: UOp) -> Gradients:
-    x, y = u.src
+    x, y = (broadcast(s, u.shape) for s in u.src)
     tie = x.eq(y).where(g * 0.5, 0.0)
-    return (y < x).where(g, tie), (x < y).where(g, tie)
+    return ((y < x) | x.ne(x)).where(g, tie), ((x < y) | y.ne(y)).where(g, tie)
 
 
 def _float_modulo(g: UOp, u: UOp) -> Gradients:
@@ -97,7 +97,7 @@ def _reduce(g: UOp, u: UOp) -> Gradients:
         return (spread(g),)
     if op is Ops.MUL:
         return (_product(x, n, spread) * spread(g),)
-    hit = x.eq(spread(u))
+    hit = x.eq(spread(u)) | x.ne(x)  # a maximum that is NaN comes from the NaNs
     count = hit.cast(x.dtype).reduce(Ops.ADD, n)
     return (hit.where(spread(g * count.reciprocal()), 0.0),)
 
@@ -141,7 +141,7 @@ gradient_rules: dict[Ops, Callable[[UOp, UOp], Gradients]] = {
     Ops.PAD: _pad,
     Ops.FLIP: lambda g, u: (g.flip(u.arg),),
     # structure
-    Ops.STAGE: lambda g, u: (None if u.arg == "detach" else g,),
+    Ops.STAGE: lambda g, u: (None if u.arg else g,),
     Ops.REDUCE: _reduce,
     Ops.GATHER: lambda g, u: (UOp(Ops.SCATTER, (u.src[1], g), u.src[0].shape[0]), None),
     Ops.SCATTER: lambda g, u: (None, UOp(Ops.GATHER, (g, u.src[0]))),

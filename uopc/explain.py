@@ -39,7 +39,7 @@ def _describe(node: tuple) -> str:
     if op is Ops.BUFFER:
         return f"{name} {detail.name} {sources[0]}"
     if op is Ops.CONST:
-        return f"{name} {detail[1][-1]}"
+        return f"{name} {detail[1][-1] if isinstance(detail[1], tuple) else detail[1]}"
     shown = "" if detail is None else f" {_plain(detail)}"
     return f"{name}{shown} of nodes {sources}" if sources else f"{name}{shown}"
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from uopc.bounds import bounds
-from uopc.composite import broadcast, broadcast_shape, buffer_data, is_contiguous_buffer
+from uopc.composite import broadcast, broadcast_shape, buffer_data
 from uopc.dtype import Number, dtypes
 from uopc.elementwise import constant
 from uopc.reductions import normalize_axes
@@ -64,6 +64,10 @@ class Indexing:
         (axis,) = normalize_axes(axis, len(self.uop.shape))
         return self[(*[slice(None)] * axis, self._lift(index))]
 
+    def rows(self, index: Tensor) -> Tensor:
+        """self[index] for an index (integers) that is known to be in 0..len(self)-1."""
+        return self._of(UOp(Ops.GATHER, (self.uop, index.uop)))
+
     def check_index(self, size: int, name: str = "index", allowed: int | None = None,
                     negative: bool = False) -> Tensor:
         """This integer tensor with every element known to be in 0..size-1 (or `allowed`).
@@ -75,23 +79,15 @@ class Indexing:
         u = u.cast(dtypes.i64) if u.dtype is dtypes.u32 else u
         low, high = bounds(u)
         if low < 0 or high >= size:
-            values = buffer_data(self._data_buffer())
+            values = buffer_data(self._computed())
             bad = (values < (-size if negative else 0)) | (values >= size)
             bad &= values != (size if allowed is None else allowed)
             bad |= (values == size) & (allowed != size)
             if bad.any():
                 raise IndexError(f"{name} {values[bad].flat[0]} is out of range for size {size}")
-            low = values.min(initial=0)
-        if negative and low < 0:
+        if negative and low < 0:  # whatever the data says, so that one plan serves all of it
             u = (u < 0).where(u + size, u)
         return self._of(u)
-
-    def _data_buffer(self) -> UOp:
-        if is_contiguous_buffer(self.uop):
-            return self.uop
-        if "realized" not in self.uop.__dict__:
-            self.realize()
-        return self.uop.__dict__.get("realized", self.uop)
 
     def _split(self, key: Key) -> tuple[list[Any], dict[int, UOp]]:
         """(per axis of this tensor a slice or an int, or None for a new axis; the integer tensors

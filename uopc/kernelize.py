@@ -25,7 +25,7 @@ from uopc.explain import first_difference
 from uopc.plan import Kernel, Plan, Ref
 from uopc.rangeify import lower
 from uopc.render_c import render_c
-from uopc.runtime import Program, build_all
+from uopc.runtime import Program, load_all
 from uopc.uop import ALU, MOVEMENT, Ops, ParamArg, UOp, prod
 
 __all__ = ["DEBUG", "Kernel", "Plan", "base_buffer", "buffer_data", "is_contiguous_buffer",
@@ -138,7 +138,7 @@ def _input_buffers(roots: Sequence[UOp]) -> list[UOp]:
 
 def _strip_detach(roots: Sequence[UOp]) -> list[UOp]:
     targets = [u for u in UOp(Ops.SINK, tuple(roots)).toposort()
-               if u.op is Ops.STAGE and u.arg == "detach"]
+               if u.op is Ops.STAGE and u.arg]
     return UOp.wrap(roots, targets, lambda u: u.src[0])
 
 
@@ -164,7 +164,7 @@ class _Planner:
             elif home is u and u.op is not Ops.BUFFER:
                 rebuilt = self.emit(u, rebuilt.src[0] if u.op is Ops.STAGE else rebuilt)
             done[u] = rebuilt
-        build_all([src for _, src, _, _ in self.kernels])
+        load_all([src for _, src, _, _ in self.kernels])
         kernels = [Kernel(name, src, refs, Program(src, name), flops)
                    for name, src, refs, flops in self.kernels]
         results = [(self.refs[base_buffer(done[r])], r.shape) for r in self.roots]
@@ -212,6 +212,8 @@ def _structure(order: list[UOp], fuse_reduce: bool, opt: int | None) -> Structur
         position[u] = k
         if u.op is Ops.BUFFER:
             nodes.append((u.op, u.dtype, u.shape))
+        elif u.op is Ops.STAGE:  # an assignment's number tells it apart, and means nothing more
+            nodes.append((u.op, bool(u.arg), position[u.src[0]]))
         else:
             nodes.append((u.op, u.argkey, *[position[s] for s in u.src]))
     return (fuse_reduce, opt or 0, tuple(nodes))

@@ -84,8 +84,9 @@ class Embedding:
 
     def __call__(self, index: Tensor) -> Tensor:
         """(...) → (..., dim). Raises IndexError for an index outside of 0..n-1."""
+        index = index if isinstance(index, Tensor) else Tensor(index)
         index = index.check_index(self.weight.shape[0], "embedding index")
-        return self.weight[index]
+        return self.weight.rows(index)
 
 
 class LayerNorm:
@@ -158,10 +159,14 @@ class Optimizer:
         if not lr >= 0 or not weight_decay >= 0:
             raise ValueError(f"lr and weight_decay must not be negative, got {lr} and "
                              f"{weight_decay}")
+        if isinstance(params, Tensor):
+            raise TypeError("an optimizer takes a list of parameters, got a single tensor")
         groups = [g if isinstance(g, dict) else {"params": [g]} for g in params]
         self.lr = lr
         self.params: list[Tensor] = [p for g in groups for p in g["params"]]
         self.decays = [g.get("weight_decay", weight_decay) for g in groups for _ in g["params"]]
+        if len({id(p) for p in self.params}) < len(self.params):
+            raise ValueError("a parameter is given to the optimizer twice")
         for p in self.params:
             if not p.dtype.is_float:
                 raise TypeError(f"an optimizer's parameters must be floats, one is {p.dtype}")
@@ -227,24 +232,26 @@ class AdamW(Optimizer):
         if not all(0 <= b < 1 for b in betas):
             raise ValueError(f"betas must be in [0, 1), got {betas}")
         self.betas, self.eps = betas, eps
-        self.t = 0  # steps taken
+        self.t = [0] * len(self.params)  # steps that each parameter has taken
         self.m = [_zeros_like(p) for p in self.params]
         self.v = [_zeros_like(p) for p in self.params]
 
     def _update(self, active: list[int]) -> list[Tensor]:
-        self.t += 1
         beta1, beta2 = self.betas
-        rate = Tensor([self.lr / (1 - beta1 ** self.t)])
-        correction = Tensor([1 / (1 - beta2 ** self.t)])
+        for k in active:
+            self.t[k] += 1
+        times = dict.fromkeys(self.t[k] for k in active)
+        rates = {t: Tensor([self.lr / (1 - beta1 ** t)]) for t in times}
+        corrections = {t: Tensor([1 / (1 - beta2 ** t)]) for t in times}
         kept = {d: Tensor([1 - self.lr * d]) for d in dict.fromkeys(self.decays)}
         changed = []
         for k in active:
-            p, g = self.params[k], self.params[k].grad
+            p, g, t = self.params[k], self.params[k].grad, self.t[k]
             m = self.m[k].assign(self.m[k] * beta1 + g * (1 - beta1))
             v = self.v[k].assign(self.v[k] * beta2 + g.square() * (1 - beta2))
-            update = m / ((v * _scalar(correction, p)).sqrt() + self.eps)
+            update = m / ((v * _scalar(corrections[t], p)).sqrt() + self.eps)
             decayed = p * _scalar(kept[self.decays[k]], p) if self.decays[k] else p
-            changed += [m, v, p.assign(decayed - update * _scalar(rate, p))]
+            changed += [m, v, p.assign(decayed - update * _scalar(rates[t], p))]
         return changed
 
     def state(self) -> dict[str, list[Tensor]]:

@@ -28,7 +28,9 @@ class _State:
 
 def manual_seed(seed: int) -> None:
     """Start over: the calls that follow give the numbers that belong to `seed` (64 bits of it)."""
-    _State.seed = seed & (1 << 64) - 1
+    if isinstance(seed, bool) or not hasattr(seed, "__index__"):
+        raise TypeError(f"a seed must be a whole number, got {seed!r}")
+    _State.seed = int(seed) & (1 << 64) - 1
     _State.calls = itertools.count()
 
 

@@ -42,6 +42,8 @@ def lower(body: UOp, out: UOp) -> UOp:
     """
     if out.op is not Ops.BUFFER or prod(out.shape) != prod(body.shape):
         raise ValueError(f"the output must be a BUFFER of {body.shape}, got {out!r}")
+    if out.dtype is not body.dtype:
+        raise TypeError(f"a body of {body.dtype} cannot be stored in a buffer of {out.dtype}")
     sink = UOp(Ops.SINK, (UOp(Ops.STORE, (out, body)),))
     for step in PASSES:
         sink = step.run(sink)

@@ -180,12 +180,12 @@ class Reductions:
         if not 0.0 <= label_smoothing <= 1.0:
             raise ValueError(f"label_smoothing must be in 0..1, got {label_smoothing}")
         labels = labels.check_index(classes, "cross_entropy: label", allowed=ignore_index)
-        logp = self.log_softmax(-1)
+        counted = labels != ignore_index
+        logp = counted.unsqueeze(-1).where(self, 0.0).log_softmax(-1)  # what is ignored stays out
         hit = labels.unsqueeze(-1) == self._of(UOp.iota(classes, labels.uop.dtype))
         loss = -hit.where(logp, 0.0).sum(-1)
         if label_smoothing:
             loss = loss * (1 - label_smoothing) - logp.mean(-1) * label_smoothing
-        counted = labels != ignore_index
         return counted.where(loss, 0.0).sum() / counted.cast(loss.uop.dtype).sum()
 
     # *** matrix products ***

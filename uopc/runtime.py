@@ -37,6 +37,9 @@ FLAGS = ("-O2", "-march=native", "-fPIC", "-shared", "-std=gnu11", "-fwrapv", "-
 DIGEST_BYTES = hashlib.sha256().digest_size
 
 
+_lock = threading.Lock()  # around the counters
+
+
 class CompileError(RuntimeError):
     """No compiler was found, or it refused a kernel."""
 
@@ -73,13 +76,22 @@ def _identity(command: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
     The predefined macros name the version and, with -march=native, each feature of the CPU.
     """
     for flags in (FLAGS, tuple(f for f in FLAGS if f != "-march=native")):
-        probe = subprocess.run([*command, *flags, "-dM", "-E", "-x", "c", os.devnull],
-                               capture_output=True, check=False)
+        probe = _run([*command, *flags, "-dM", "-E", "-x", "c", os.devnull])
         if probe.returncode == 0:
-            macros = b"\n".join(sorted(probe.stdout.splitlines()))
-            return flags, hashlib.sha256(repr(command).encode() + macros).hexdigest()
+            macros = sorted(probe.stdout.splitlines())
+            return flags, hashlib.sha256("\n".join([*command, *macros]).encode()).hexdigest()
     raise CompileError(f"{shlex.join(command)} does not work as a C compiler: "
-                       f"{probe.stderr.decode(errors='replace').strip()[:500]}")
+                       f"{probe.stderr.strip()[:500]}")
+
+
+def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """Run a compiler in a process group of its own: a Ctrl-C that we mean to survive must not end
+    it. Raises CompileError if a signal did."""
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False,
+                          start_new_session=True)
+    if done.returncode < 0:
+        raise CompileError(f"{shlex.join(command)} was ended by signal {-done.returncode}")
+    return done
 
 
 # *** the folder of objects ***
@@ -93,11 +105,14 @@ def _usable_folder(wanted: str) -> Path:
     folder = Path(wanted or os.path.join(home_cache, "uopc"))
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        owner = folder.stat()
-        if owner.st_uid != os.getuid():
-            raise PermissionError(f"it belongs to user {owner.st_uid}")
-        if stat.S_IMODE(owner.st_mode) & 0o022:
-            folder.chmod(0o700)
+        if folder.stat().st_mode & stat.S_ISVTX:  # a place for all, like /tmp: a folder of our own
+            folder = folder / f"uopc-{os.getuid()}"
+            folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+        if found.st_uid != os.getuid():
+            raise PermissionError(f"it belongs to user {found.st_uid}")
+        if found.st_mode & 0o022:
+            raise PermissionError("others may write to it, and its files are run as programs")
         with tempfile.NamedTemporaryFile(dir=folder):
             pass
         return folder
@@ -139,7 +154,8 @@ def build(src: str) -> Path:
     """
     target = object_path(src)
     if is_intact(target):
-        counters.objects_found += 1
+        with _lock:
+            counters.objects_found += 1
         return target
     start = time.perf_counter()
     command = compiler()
@@ -147,8 +163,7 @@ def build(src: str) -> Path:
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as scratch:
         source, made = Path(scratch, "kernel.c"), Path(scratch, "kernel.so")
         source.write_text(src)
-        run = subprocess.run([*command, *flags, str(source), "-o", str(made), "-lm"],
-                             capture_output=True, text=True, errors="replace", check=False)
+        run = _run([*command, *flags, str(source), "-o", str(made), "-lm"])
         if run.returncode:
             kept = target.with_suffix(".c")
             kept.write_text(src)
@@ -156,19 +171,20 @@ def build(src: str) -> Path:
         content = made.read_bytes()
         made.write_bytes(content + hashlib.sha256(content).digest())
         os.replace(made, target)
-    counters.objects_built += 1
-    counters.compile_time += time.perf_counter() - start
+    with _lock:
+        counters.objects_built += 1
+        counters.compile_time += time.perf_counter() - start
     return target
 
 
-def build_all(sources: Sequence[str]) -> None:
-    """Compile several sources, as many at a time as there are cores."""
+def load_all(sources: Sequence[str]) -> None:
+    """Compile and load several sources, as many at a time as there are cores."""
     distinct = list(dict.fromkeys(s for s in sources if s not in _loaded))
     if len(distinct) > 1:
         compiler()
         cache_folder()
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(build, distinct))
+            list(pool.map(_load, distinct))
 
 
 def _explain(stderr: str, src: str, kept: Path, command: Sequence[str]) -> str:
@@ -186,21 +202,17 @@ def _explain(stderr: str, src: str, kept: Path, command: Sequence[str]) -> str:
 
 _SIGNATURE = re.compile(r"^void (\w+)\(([^)]*)\)", re.MULTILINE)
 _loaded: dict[str, ctypes.CDLL] = {}
-_load_lock = threading.Lock()
 
 
 def _load(src: str) -> ctypes.CDLL:
-    with _load_lock:
-        library = _loaded.get(src)
-        if library is None:
-            path = build(src)
-            try:
-                library = ctypes.CDLL(str(path))
-            except OSError as error:
-                raise CompileError(f"cannot load the compiled kernel {path} ({error}); if its "
-                                   "folder is mounted noexec, set UOPC_CACHE to another") from None
-            _loaded[src] = library
-        return library
+    if src not in _loaded:
+        path = build(src)
+        try:
+            _loaded[src] = ctypes.CDLL(str(path))
+        except OSError as error:
+            raise CompileError(f"cannot load the compiled kernel {path} ({error}); if its folder "
+                               "is mounted noexec, set UOPC_CACHE to another") from None
+    return _loaded[src]
 
 
 class Program:
@@ -214,7 +226,10 @@ class Program:
         if signature is None:
             raise ValueError(f"the source defines no function 'void {name}(...)'")
         by_c_name = {d.c: d for d in ALL_DTYPES}
-        parameters = [p.split("*")[0].strip() for p in signature[2].split(",") if p.strip()]
+        pieces = [p.split("*") for p in signature[2].split(",") if p.strip()]
+        parameters = [c_type.strip() for c_type, _ in pieces]
+        names = [rest.split()[-1] for _, rest in pieces]
+        self.writes = [bool(re.search(rf"\b{n}\[[^;]*\]\s*=[^=]", src)) for n in names]
         self.name = name
         self.dtypes = tuple(by_c_name[p] for p in parameters)
         self._function = getattr(_load(src), name)
@@ -229,6 +244,8 @@ class Program:
             if not isinstance(array, np.ndarray) or array.dtype != dtype.np:
                 got = getattr(array, "dtype", type(array).__name__)
                 raise TypeError(f"{self.name}: array {k} must be {dtype.np}, got {got}")
-            if not array.flags.c_contiguous:
-                raise TypeError(f"{self.name}: array {k} must be C-contiguous")
+            if not (array.flags.c_contiguous and array.flags.aligned):
+                raise TypeError(f"{self.name}: array {k} must be C-contiguous and aligned")
+            if self.writes[k] and not array.flags.writeable:
+                raise TypeError(f"{self.name} writes to array {k}, which is read-only")
         self._function(*[a.ctypes.data for a in arrays])

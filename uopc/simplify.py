@@ -46,20 +46,28 @@ Terms = list[tuple[UOp, int]]
 
 def linear(x: UOp) -> tuple[Terms, int] | None:
     """`x` as multiples plus a constant, or None when a step of it may wrap around."""
-    terms, constant, stack = [], 0, [(x, 1)]
-    while stack:
-        u, factor = stack.pop()
+    factors: dict[UOp, int] = {x: 1}  # a shared part is taken apart once, with its total factor
+    terms, constant = [], 0
+    for u in reversed(x.toposort(stop=lambda u: not _is_linear_step(u))):
+        factor = factors[u]
         if u.op is Ops.CONST:
             constant += factor * u.arg.value
-        elif u.op is Ops.ADD and cannot_wrap(u):
-            stack += [(u.src[1], factor), (u.src[0], factor)]
-        elif u.op is Ops.MUL and u.src[1].op is Ops.CONST and cannot_wrap(u):
-            stack.append((u.src[0], factor * u.src[1].arg.value))
-        elif u.op in (Ops.ADD, Ops.MUL) and not cannot_wrap(u):
-            return None
-        else:
+        elif not _is_linear_step(u):
             terms.append((u, factor))
-    return terms, constant
+        elif not cannot_wrap(u):
+            return None
+        elif u.op is Ops.ADD:
+            for s in u.src:
+                factors[s] = factors.get(s, 0) + factor
+        else:
+            s, c = u.src
+            factors[s] = factors.get(s, 0) + factor * c.arg.value
+            factors.setdefault(c, 0)
+    return terms[::-1], constant
+
+
+def _is_linear_step(u: UOp) -> bool:
+    return u.op is Ops.ADD or (u.op is Ops.MUL and u.src[1].op is Ops.CONST)
 
 
 def build_linear(terms: Terms, constant: int, like: UOp) -> UOp | None:

@@ -23,6 +23,7 @@ from uopc.uop import (
     prod,
 )
 
+FLOAT_ONLY = UNARY - {Ops.CAST} | {Ops.POW}
 Rule = Callable[[UOp], bool]
 Rules = Sequence[tuple[Sequence[Ops] | frozenset[Ops], Rule]]
 
@@ -45,6 +46,7 @@ def is_alu(u: UOp) -> bool:
     typed = len({s.dtype for s in values}) == 1 and all(s.dtype is not None for s in u.src)
     wanted = dtypes.bool if u.op in COMPARE else u.arg if u.op is Ops.CAST else values[0].dtype
     gate = u.op is not Ops.WHERE or u.src[0].dtype is dtypes.bool
+    typed = typed and (u.op not in FLOAT_ONLY or u.dtype.is_float)
     return len(u.src) == arity and typed and gate and len(shapes) <= 1 and u.dtype is wanted
 
 
@@ -91,7 +93,8 @@ shape_rules: Rules = [
     ([Ops.BUFFER], is_buffer),
     ([Ops.CONST], is_const),
     ([Ops.IOTA], lambda u: u.src == () and u.arg[0] >= 0 and u.arg[1].is_int),
-    ([Ops.STAGE], lambda u: len(u.src) == 1 and u.arg in (None, "detach")),
+    ([Ops.STAGE], lambda u: len(u.src) == 1
+     and (u.arg in (None, "detach") or u.arg[0] == "assign")),
     ([Ops.REDUCE], is_shape_reduce),
     ([Ops.GATHER], lambda u: len(u.src) == 2 and u.src[1].dtype.is_int and len(u.src[0].shape) > 0),
     ([Ops.SCATTER], lambda u: len(u.src) == 2 and u.src[0].dtype.is_int

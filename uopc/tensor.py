@@ -9,6 +9,8 @@ again wherever the same expression occurs.
 """
 from __future__ import annotations
 
+import itertools
+import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
@@ -27,6 +29,7 @@ from uopc.reductions import Reductions
 from uopc.uop import Ops, UOp, prod
 
 _leaves: WeakValueDictionary[int, Tensor] = WeakValueDictionary()  # by id
+_assignments = itertools.count()
 
 
 class Tensor(Elementwise, Reductions, Movement, Indexing):
@@ -44,8 +47,13 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
         if isinstance(data, Tensor):
             data = data.numpy()
         self.uop = new_buffer(_as_array(data, dtype))
-        self.grad: Tensor | None = None
+        self._start()
         self.requires_grad = requires_grad
+
+    def _start(self) -> None:
+        self.grad: Tensor | None = None
+        self._former: weakref.ref[UOp] | None = None  # the node that `uop` was until computed
+        self._value: tuple[UOp, UOp] | None = None    # a constant expression and its buffer
 
     @property
     def requires_grad(self) -> bool:
@@ -61,7 +69,7 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
             return
         if not self.uop.dtype.is_float:
             raise TypeError(f"only floats have gradients; this tensor is {self.uop.dtype}")
-        if not any(u.op is Ops.BUFFER for u in self.uop.toposort()):
+        if not _reads_buffer(self.uop):
             self.uop = new_buffer(self.numpy())
         _leaves[id(self)] = self
 
@@ -69,7 +77,8 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
     def _of(cls, uop: UOp) -> Tensor:
         """The Tensor of a graph."""
         tensor = cls.__new__(cls)
-        tensor.uop, tensor.grad = uop, None
+        tensor.uop = uop
+        tensor._start()
         return tensor
 
     @classmethod
@@ -116,6 +125,12 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
                              "any() or all()")
         return bool(self.item())
 
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
     # *** computing ***
 
     @staticmethod
@@ -125,12 +140,23 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
         buffers = realize(roots, Tensor.fuse_reduce, config.opt_level())
         owned: set[UOp] = set()
         for t, root, buffer in zip(tensors, roots, buffers, strict=True):
-            if t.uop.op is Ops.STAGE and t.uop.arg == "detach":
-                shared = buffer in owned or _lies_in_memory(root)
-                t.uop = new_buffer(buffer_data(buffer).copy()) if shared else buffer
-                owned.add(t.uop)
-            elif not is_contiguous_buffer(t.uop):
-                t.uop.__dict__["realized"] = buffer
+            in_memory = _lies_in_memory(root)
+            if is_assigned(t.uop) and (in_memory or buffer in owned):
+                buffer = new_buffer(buffer_data(buffer).copy())  # nobody else's storage
+            owned.add(buffer)
+            t._keep(buffer, in_memory)
+
+    def _keep(self, buffer: UOp, in_memory: bool) -> None:
+        """Remember the computed value. Where no gradient goes further the graph is let go."""
+        u = self.uop
+        if is_assigned(u) or (u.op is Ops.STAGE and u.arg == "detach" and not in_memory):
+            self._former, self.uop = weakref.ref(u), buffer
+        elif is_contiguous_buffer(u):
+            return
+        if is_assigned(u) or _reads_buffer(u):
+            u.__dict__["realized"] = buffer
+        else:
+            self._value = (u, buffer)
 
     def realize(self) -> Tensor:
         """Compute this tensor; it keeps its graph, so gradients can still flow through it."""
@@ -139,9 +165,19 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
 
     def numpy(self) -> np.ndarray:
         """The value as a new NumPy array."""
-        if not is_contiguous_buffer(self.uop) and "realized" not in self.uop.__dict__:
+        return buffer_data(self._computed()).copy()
+
+    def _computed(self) -> UOp:
+        """The contiguous buffer that holds the value, which is computed if it is not known."""
+        for _ in range(2):
+            if is_contiguous_buffer(self.uop):
+                return self.uop
+            if "realized" in self.uop.__dict__:
+                return self.uop.__dict__["realized"]
+            if self._value is not None and self._value[0] is self.uop:
+                return self._value[1]
             self.realize()
-        return buffer_data(self.uop.__dict__.get("realized", self.uop)).copy()
+        raise RuntimeError(f"{self!r} was computed, but its value is not known")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         array = self.numpy()
@@ -175,7 +211,8 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
             raise ValueError(f"cannot assign shape {value.shape} to a tensor of {self.shape}")
         if value.dtype is not self.dtype:
             raise TypeError(f"cannot assign {value.dtype} to a tensor of {self.dtype}")
-        self.uop = value.uop.stage("detach")
+        self.uop = value.uop.stage(("assign", next(_assignments)))
+        self._former = None
         return self
 
     # *** gradients ***
@@ -198,17 +235,25 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
             raise ValueError(f"the gradient's shape {gradient.shape} is not {self.shape}")
         if isinstance(params, Tensor):
             params = [params]
-        wanted = list(_leaves.values() if params is None else dict.fromkeys(params))
+        if params is None:
+            below = set(self.uop.toposort())
+            params = [p for p in list(_leaves.values()) if not below.isdisjoint(p._nodes())]
+        wanted = list(dict.fromkeys(params))
         for p in wanted:
             _check_parameter(p)
         seed = broadcast(UOp.const(1, self.dtype), self.shape) if gradient is None \
             else gradient.uop.cast(self.dtype)
-        _check_distinct(wanted)
-        found = gradients(self.uop, {p.uop for p in wanted}, seed)
+        found = gradients(self.uop, {u for p in wanted for u in p._nodes()}, seed)
         for p in wanted:
-            if p.uop in found:
-                g = self._of(found[p.uop])
-                p.grad = g if p.grad is None else p.grad + g
+            for u in p._nodes():
+                if u in found:
+                    g = self._of(found[u])
+                    p.grad = g if p.grad is None else p.grad + g
+
+    def _nodes(self) -> list[UOp]:
+        """The nodes by which graphs refer to this tensor's value."""
+        former = self._former() if self._former else None
+        return [self.uop] if former is None else [self.uop, former]
 
     # *** creation ***
 
@@ -281,18 +326,26 @@ def _reuse_computed(roots: list[UOp]) -> list[UOp]:
 def _check_parameter(p: Tensor) -> None:
     if not p.dtype.is_float:
         raise TypeError(f"only floats have gradients; a given tensor is {p.dtype}")
-    if not any(u.op is Ops.BUFFER for u in p.uop.toposort()):
+    if not is_assigned(p.uop) and not _reads_buffer(p.uop):
         raise ValueError(f"a given tensor of shape {p.shape} is a constant expression, which equal "
                          "tensors share; create it with requires_grad=True")
 
 
-def _check_distinct(params: list[Tensor]) -> None:
-    """Leaves that were assigned equal expressions are one node until they are computed."""
-    owners: dict[UOp, Tensor] = {}
-    for p in params:
-        if p.requires_grad and owners.setdefault(p.uop, p) is not p:
-            raise ValueError(f"two parameters of shape {p.shape} were assigned one expression and "
-                             "cannot be told apart; realize them before they are used")
+def is_assigned(u: UOp) -> bool:
+    """True for the node that `assign` makes, a different one at each call."""
+    return u.op is Ops.STAGE and isinstance(u.arg, tuple)
+
+
+def _reads_buffer(u: UOp) -> bool:
+    """False for an expression of constants, which any two programs may share."""
+    stack, seen = [u], {u}
+    while stack:
+        node = stack.pop()
+        if node.op is Ops.BUFFER:
+            return True
+        stack.extend(s for s in node.src if s not in seen)
+        seen.update(node.src)
+    return False
 
 
 def _lies_in_memory(root: UOp) -> bool:

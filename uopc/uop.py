@@ -33,7 +33,7 @@ class Ops(enum.IntEnum):
     CONST = enum.auto()      # arg ConstArg; of shape (), it combines with any shape
     IOTA = enum.auto()       # arg (n, dtype): 0, 1, ... n-1
     # structure
-    STAGE = enum.auto()      # identity: "materialize here"
+    STAGE = enum.auto()      # identity: "materialize here"; arg "detach" or ("assign", number)
     REDUCE = enum.auto()     # arg (op, n): combines the last n axes; in loops src = value, *ranges
     GATHER = enum.auto()     # src (x, index): x[index], along x's first axis; 0 if out of range
     SCATTER = enum.auto()    # src (index, x), arg rows: out[index[i]] += x[i], the rest 0
@@ -239,8 +239,18 @@ class UOp:
         return UOp(Ops.IOTA, (), (n, dtype))
 
     def lift(self, other: UOp | Number) -> UOp:
-        """A Python number as a constant of this node's dtype."""
-        return other if isinstance(other, UOp) else UOp.const(other, self.dtype)
+        """A Python number as a constant of this node's dtype. Raises TypeError for a fraction
+        beside integers."""
+        if isinstance(other, UOp):
+            return other
+        if not self.dtype.is_float and isinstance(other, float) and not other.is_integer():
+            raise TypeError(f"{other} meets a node of {self.dtype}; cast the node to a float first")
+        return UOp.const(other, self.dtype)
+
+    def _function(self, op: Ops) -> UOp:
+        if not self.dtype.is_float:
+            raise TypeError(f"{op.name} needs floats, got {self.dtype}; cast the node first")
+        return UOp(op, (self,))
 
     def alu(self, op: Ops, *others: UOp | Number) -> UOp:
         """`op` on this node and `others`. Raises ValueError where shapes differ (a constant
@@ -257,7 +267,7 @@ class UOp:
     def cast(self, dtype: DType) -> UOp:
         return self if dtype is self.dtype else UOp(Ops.CAST, (self,), dtype)
 
-    def stage(self, arg: str | None = None) -> UOp:
+    def stage(self, arg: str | tuple[str, int] | None = None) -> UOp:
         return UOp(Ops.STAGE, (self,), arg)
 
     def __add__(self, other: UOp | Number) -> UOp:
@@ -304,6 +314,20 @@ class UOp:
     def __rmul__(self, other: Number) -> UOp:
         return self * other
 
+    def __gt__(self, other: Number) -> UOp:
+        return self.lift(other) < self
+
+    def __ge__(self, other: Number) -> UOp:
+        return self.lift(other) <= self
+
+    def __rfloordiv__(self, other: Number) -> UOp:
+        return self.lift(other) // self
+
+    def __rmod__(self, other: Number) -> UOp:
+        return self.lift(other) % self
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
     def __rsub__(self, other: Number) -> UOp:
         return self.lift(other) + self * -1
 
@@ -327,21 +351,21 @@ class UOp:
         return self.alu(Ops.WHERE, typed.lift(a), typed.lift(b))
 
     def exp2(self) -> UOp:
-        return UOp(Ops.EXP2, (self,))
+        return self._function(Ops.EXP2)
 
     def log2(self) -> UOp:
-        return UOp(Ops.LOG2, (self,))
+        return self._function(Ops.LOG2)
 
     def sqrt(self) -> UOp:
-        return UOp(Ops.SQRT, (self,))
+        return self._function(Ops.SQRT)
 
     def reciprocal(self) -> UOp:
-        return UOp(Ops.RECIPROCAL, (self,))
+        return self._function(Ops.RECIPROCAL)
 
     # *** movement and reduction ***
 
     def reshape(self, shape: Sequence[int]) -> UOp:
-        shape = tuple(shape)
+        shape = tuple(int(n) for n in shape)
         if prod(shape) != prod(self.shape) or any(s < 0 for s in shape):
             raise ValueError(f"cannot reshape {self.shape} to {shape}: {prod(self.shape)} elements "
                              f"do not fit {prod(shape)}")
@@ -351,7 +375,7 @@ class UOp:
         return source if source.shape == shape else UOp(Ops.RESHAPE, (source,), shape)
 
     def expand(self, shape: Sequence[int]) -> UOp:
-        shape = tuple(shape)
+        shape = tuple(int(n) for n in shape)
         if len(shape) != len(self.shape) or any(
                 new != old and old != 1 for new, old in zip(shape, self.shape, strict=True)):
             raise ValueError(f"cannot expand {self.shape} to {shape}: only axes of size 1 can "
@@ -359,7 +383,7 @@ class UOp:
         return self if shape == self.shape else UOp(Ops.EXPAND, (self,), shape)
 
     def permute(self, order: Sequence[int]) -> UOp:
-        order = tuple(order)
+        order = tuple(int(a) for a in order)
         if sorted(order) != list(range(len(self.shape))):
             raise ValueError(f"cannot permute {self.shape} by {order}: every axis must appear once")
         return self if order == tuple(range(len(order))) else UOp(Ops.PERMUTE, (self,), order)
@@ -381,7 +405,7 @@ class UOp:
         return self if not any(a or b for a, b in pairs) else UOp(Ops.PAD, (self,), pairs)
 
     def flip(self, axes: Sequence[int]) -> UOp:
-        axes = tuple(sorted(axes))
+        axes = tuple(sorted(int(a) for a in axes))
         if len(set(axes)) != len(axes) or any(not 0 <= a < len(self.shape) for a in axes):
             raise ValueError(f"cannot flip axes {axes} of {self.shape}")
         return UOp(Ops.FLIP, (self,), axes) if axes else self

@@ -10,13 +10,14 @@ void r_10_4(int* restrict data0, float* restrict data1, float* restrict data2) {
   for (int ridx2 = 0; ridx2 < 2; ridx2++) {
     for (int ridx3 = 0; ridx3 < 2; ridx3++) {
       int val1 = data0[((ridx2*2)+ridx3)];
-      _Bool alu2 = ((-1<val1)&(val1<10));
+      int alu2 = ((val1<0)?(val1+10):val1);
+      _Bool alu3 = ((-1<alu2)&(alu2<10));
       for (int ridx4 = 0; ridx4 < 4; ridx4++) {
-        int alu3 = ((val1*4)+ridx4);
-        int alu4 = (alu2?alu3:0);
-        float val5 = data2[alu4];
-        float val6 = (alu2?data1[alu3]:0.0f);
-        data2[alu4] = (val5+(alu2?(val6+val6):0.0f));
+        int alu4 = ((alu2*4)+ridx4);
+        int alu5 = (alu3?alu4:0);
+        float val6 = data2[alu5];
+        float val7 = (alu3?data1[alu4]:0.0f);
+        data2[alu5] = (val6+(alu3?(val7+val7):0.0f));
       }
     }
   }
