@@ -53,7 +53,7 @@ def load_checkpoint(out_dir: Path) -> Checkpoint:
     try:
         with safe_open(path, framework="np") as file:
             metadata = file.metadata() or {}
-            for name in file.keys():  # noqa: SIM118
+            for name in file.keys():
                 kind, _, rest = name.partition(".")
                 place = checkpoint.weights if kind == "model" else checkpoint.moments
                 place[rest] = file.get_tensor(name)

@@ -100,7 +100,7 @@ class Movement:
         return self._of(self.uop.permute(order))
 
     @property
-    def T(self) -> Tensor:  # noqa: N802
+    def T(self) -> Tensor:
         """The last two axes swapped."""
         return self.transpose()
 
