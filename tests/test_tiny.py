@@ -164,3 +164,23 @@ def test_errors_name_what_does_not_fit():
         x[2]
     with pytest.raises(TypeError, match="only floats have gradients"):
         Tensor([1], requires_grad=True)
+
+
+def test_a_gpt_learns_to_count_in_one_plan_per_step() -> None:
+    from models.gpt import GPT, GPTConfig
+    from uopc import nn
+
+    Tensor.manual_seed(0)
+    model = GPT(GPTConfig(vocab_size=5, block_size=4, n_layer=1, n_head=1, n_embd=8))
+    optimizer = nn.AdamW(nn.parameters(model), lr=0.03)
+    tokens = (np.arange(5)[None] + np.arange(6)[:, None]).astype(np.int32) % 5
+    losses = []
+    for step in range(30):
+        optimizer.zero_grad()
+        loss = model.loss(Tensor(tokens[:, :-1]), Tensor(tokens[:, 1:]))
+        loss.backward(optimizer.params)
+        before = counters.copy()
+        optimizer.step(loss)
+        assert (counters - before).plan_misses == (step == 0)
+        losses.append(loss.item())
+    assert losses[-1] < 0.3 < losses[0]
