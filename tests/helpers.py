@@ -11,7 +11,8 @@ from uopc.alu import apply_alu, constant_array
 from uopc.composite import buffer_data, new_buffer
 from uopc.dtype import DType, dtypes
 from uopc.interpret import interpret_graph, interpret_loops
-from uopc.rangeify import PASSES, lower
+from uopc.passes import PASSES
+from uopc.rangeify import lower
 from uopc.render_c import render_c
 from uopc.runtime import Program
 from uopc.uop import ALU, Ops, ParamArg, UOp, prod
@@ -84,11 +85,11 @@ def slots(sink: UOp) -> list[int]:
     return sorted(u.arg.slot for u in sink.toposort() if u.op is Ops.BUFFER)
 
 
-def stages(body: UOp, out: UOp) -> list[tuple[str, UOp]]:
+def stages(body: UOp, out: UOp, level: int = 0) -> list[tuple[str, UOp]]:
     """(name, SINK) after each pass of lowering, each checked against the spec."""
     sink = UOp(Ops.SINK, (UOp(Ops.STORE, (out, body)),))
     made = []
-    for step in PASSES:
+    for step in PASSES[level]:
         sink = step.run(sink)
         made.append((step.name, sink))
     for name, sink in made:
@@ -112,7 +113,7 @@ def run_c(sink: UOp, arrays: Sequence[Array], name: str = "kernel") -> Array:
     return copies[-1]
 
 
-def same_meaning(body: UOp, rtol: float = 0.0) -> Array:
+def same_meaning(body: UOp, rtol: float = 0.0, level: int = 0) -> Array:
     """Check that the graph, the loops after each pass, and the C compute the same; returns it.
 
     Bit for bit, unless `rtol` allows for functions that C and NumPy round differently.
@@ -121,8 +122,8 @@ def same_meaning(body: UOp, rtol: float = 0.0) -> Array:
     want = interpret_graph([body])[0]
     assert want.shape == body.shape and want.dtype == body.dtype.np
     numbered, out, arrays = as_kernel(body)
-    results = [(name, run_loops(sink, arrays)) for name, sink in stages(numbered, out)]
-    results.append(("C", run_c(lower(numbered, out), arrays)))
+    results = [(name, run_loops(sink, arrays)) for name, sink in stages(numbered, out, level)]
+    results.append(("C", run_c(lower(numbered, out, level), arrays)))
     for name, got in results:
         if rtol:
             np.testing.assert_allclose(got, want.ravel(), rtol=rtol, atol=rtol, err_msg=name)

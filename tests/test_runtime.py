@@ -127,11 +127,11 @@ def test_the_key_covers_compiler_flags_and_source(empty_cache: Path,
     paths.append(object_path(SOURCE))
     monkeypatch.delenv("CC")
     monkeypatch.setattr(runtime, "FLAGS", (*runtime.FLAGS, "-O1"))
-    runtime._identity.cache_clear()
+    runtime._probe.cache_clear()
     paths.append(object_path(SOURCE))
     assert len(set(paths)) == len(paths)
     monkeypatch.undo()
-    runtime._identity.cache_clear()
+    runtime._probe.cache_clear()
 
 
 def test_an_unusable_folder_gives_one_line_and_works(tmp_path: Path, empty_cache: Path,

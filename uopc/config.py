@@ -15,7 +15,7 @@ VARIABLES = {
     "CC": ("", "the C compiler, with arguments if needed; else gcc, clang or cc is looked for"),
     "UOPC_CACHE": ("", "the folder of compiled objects; else the user's own cache folder"),
 }
-LEVELS = (0,)  # the optimizer levels that exist
+LEVELS = (0, 1)  # the optimizer levels that exist
 
 
 def read(name: str) -> str:

@@ -22,6 +22,7 @@ from uopc import config, spec
 from uopc.composite import base_buffer, buffer_data, is_contiguous_buffer, new_buffer
 from uopc.counters import counters
 from uopc.explain import first_difference
+from uopc.opt.layout import pack_operands
 from uopc.plan import Kernel, Plan, Ref
 from uopc.rangeify import lower
 from uopc.render_c import render_c
@@ -122,9 +123,11 @@ def make_plan(roots: Sequence[UOp], fuse_reduce: bool = False,
     spec.check(UOp(Ops.SINK, tuple(roots)), spec.shape_rules, "building the graph")
     inputs = _input_buffers(roots)
     roots = _strip_detach(roots)
+    if opt and not fuse_reduce:
+        roots = pack_operands(roots)
     if not fuse_reduce:
         roots = stage_broadcast_compute(roots)
-    return _Planner(roots, inputs, fuse_reduce).plan(), inputs
+    return _Planner(roots, inputs, fuse_reduce, opt or 0).plan(), inputs
 
 
 def _check_level(opt: int | None) -> None:
@@ -145,8 +148,9 @@ def _strip_detach(roots: Sequence[UOp]) -> list[UOp]:
 class _Planner:
     """Walks the graph once, sources first, and makes a kernel at each point."""
 
-    def __init__(self, roots: Sequence[UOp], inputs: Sequence[UOp], fuse_reduce: bool) -> None:
-        self.roots = roots
+    def __init__(self, roots: Sequence[UOp], inputs: Sequence[UOp], fuse_reduce: bool,
+                 level: int) -> None:
+        self.roots, self.level = roots, level
         self.homes = _homes(roots, fuse_reduce)
         self.root_homes = {self.homes[r] for r in roots}
         self.refs: dict[UOp, Ref] = {u: ("in", i) for i, u in enumerate(inputs)}
@@ -187,7 +191,7 @@ class _Planner:
     def render(self, body: UOp, out: UOp) -> tuple[str, str, list[int]]:
         """(name, C, the slots that the lowered program still uses) of a kernel's body."""
         if body not in self.rendered:
-            sink = lower(body, out)
+            sink = lower(body, out, self.level)
             alive = sorted(u.arg.slot for u in sink.toposort() if u.op is Ops.BUFFER)
             name = _kernel_name(body)
             self.rendered[body] = name, render_c(sink, name), alive

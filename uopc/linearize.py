@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import Literal, NamedTuple
 
-from uopc.uop import ALU, Ops, UOp
+from uopc.uop import ALU, VECTOR, Ops, UOp, kind
 
 MAX_NESTING = 60  # of one inlined expression; clang refuses more than 256 brackets
-REPEATING = frozenset({Ops.MAX, Ops.MAXIMUM})  # a > b ? a : b: C names an operand twice
+REPEATING = frozenset({Ops.MAX, Ops.MAXIMUM, Ops.REDUCE})  # C names their operands twice
 
 
 class Step(NamedTuple):
@@ -29,7 +29,8 @@ def open_ranges(root: UOp) -> dict[UOp, frozenset[UOp]]:
             inside[node] = frozenset((node,))
         else:
             below = frozenset().union(*[inside[s] for s in node.src])
-            inside[node] = below - set(node.src[1:]) if node.op is Ops.END else below
+            closes = node.op in (Ops.END, Ops.REDUCE)
+            inside[node] = below - set(node.src[1:]) if closes else below
     return inside
 
 
@@ -40,30 +41,47 @@ def statements(sink: UOp) -> set[UOp]:
     uses: Counter[UOp] = Counter({sink: 1})
     for node in reversed(order):
         times = uses[node] if node.op is Ops.INDEX else 2 if node.op in REPEATING else 1
-        for s in node.src:
+        for s in operands(node):
             uses[s] += times
     chosen: set[UOp] = set()
     depth: dict[UOp, int] = {}
     for node in order:
         depth[node] = 1 + max((depth[s] for s in node.src), default=0)
-        if node.op in (Ops.LOAD, Ops.STORE, Ops.ACC) or (
+        if node.op in (Ops.LOAD, Ops.STORE, Ops.ACC, Ops.REDUCE) or (
                 node.op in ALU and (uses[node] > 1 or depth[node] > MAX_NESTING)):
             chosen.add(node)
             depth[node] = 0
     return chosen
 
 
+def operands(u: UOp) -> tuple[UOp, ...]:
+    """What the text of `u` contains: of a contiguous vector access, where it starts."""
+    start = contiguous_start(u)
+    return u.src if start is None else (u.src[0], start, *u.src[2:])
+
+
+def contiguous_start(u: UOp) -> UOp | None:
+    """`base` of INDEX(buffer, base + lane); None for any other node."""
+    if u.op is not Ops.INDEX or u.src[1].op is not Ops.ADD:
+        return None
+    base, lane = u.src[1].src
+    lane = lane.src[0] if lane.op is Ops.CAST else lane
+    is_lane = lane.op is Ops.RANGE and kind(lane) == VECTOR
+    return base if is_lane and lane not in base.toposort() else None
+
+
 def linearize(sink: UOp) -> list[Step]:
     """The steps of the program. Raises ValueError when loops would have to cross."""
     order = sink.toposort()
-    inside = open_ranges(sink)
+    inside = {u: frozenset(r for r in ranges if kind(r) != VECTOR)
+              for u, ranges in open_ranges(sink).items()}  # lanes are no loop
     path = _nesting(order, inside)
     lines = statements(sink)
     blocks: dict[UOp | None, list[UOp]] = {None: []}
     for node in order:
         if node.op is Ops.END:
             outer = _deepest(inside[node], path)
-            for r in node.src[1:]:
+            for r in loops(node):
                 blocks.setdefault(outer, []).append(r)
                 outer = r
         elif node in lines:
@@ -86,6 +104,11 @@ def linearize(sink: UOp) -> list[Step]:
     return steps
 
 
+def loops(end: UOp) -> list[UOp]:
+    """The loops that an END (or a REDUCE) closes, outermost first."""
+    return [r for r in end.src[1:] if kind(r) != VECTOR]
+
+
 def _nesting(order: list[UOp], inside: dict[UOp, frozenset[UOp]]) -> dict[UOp, tuple[UOp, ...]]:
     """For each RANGE, the loops around it and itself, outermost first."""
     path: dict[UOp, tuple[UOp, ...]] = {}
@@ -93,7 +116,7 @@ def _nesting(order: list[UOp], inside: dict[UOp, frozenset[UOp]]) -> dict[UOp, t
         if node.op is Ops.END:
             outer = _deepest(inside[node], path)
             around = path[outer] if outer is not None else ()
-            for r in node.src[1:]:
+            for r in loops(node):
                 around = (*around, r)
                 path[r] = around
     return path

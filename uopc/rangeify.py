@@ -7,94 +7,40 @@ on to its source, so all of them vanish.
     out (2, 4) = a.permute((1, 0)) * 2
     →  END(STORE(INDEX(out, r0*4 + r1), MUL(LOAD(INDEX(a, r1*2 + r0)), 2)), r0, r1)
 
-`PASSES` lists the steps in order.
+This is the first of the passes that `passes.py` lists.
 """
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Generator
-from typing import NamedTuple
+from collections.abc import Generator
 
-from uopc import config, spec
 from uopc.dtype import DType, dtypes
-from uopc.linearize import open_ranges
-from uopc.pretty import pretty
 from uopc.rewrite import graph_rewrite
 from uopc.simplify import simplify_rules
-from uopc.uop import ALU, IDENTITY, MOVEMENT, Ops, UOp, prod
+from uopc.uop import ALU, MOVEMENT, Ops, UOp, prod
 
 Index = tuple[UOp, ...]
 Request = tuple[UOp, Index, UOp | None]  # the value of a node, at an index, where a gate is open
 
 
-class Pass(NamedTuple):
-    """A named step from SINK to SINK. `after` says what holds when it is done."""
-
-    name: str
-    run: Callable[[UOp], UOp]
-    after: str
-
-
-def lower(body: UOp, out: UOp) -> UOp:
+def lower(body: UOp, out: UOp, opt: int | None = None) -> UOp:
     """The loops that compute `body` into the BUFFER `out`, as a SINK that `render_c` takes.
 
-    Under `SPEC=1` the result of each pass is checked, under `DUMP=1` it is printed.
+    `opt` is the optimizer level, None meaning 0. Raises ValueError or TypeError where `out` does
+    not fit the body.
     """
+    from uopc.passes import run_passes  # the passes are this module's, and others'
+
     if out.op is not Ops.BUFFER or prod(out.shape) != prod(body.shape):
         raise ValueError(f"the output must be a BUFFER of {body.shape}, got {out!r}")
     if out.dtype is not body.dtype:
         raise TypeError(f"a body of {body.dtype} cannot be stored in a buffer of {out.dtype}")
-    sink = UOp(Ops.SINK, (UOp(Ops.STORE, (out, body)),))
-    for step in PASSES:
-        sink = step.run(sink)
-        spec.check(sink, spec.loop_rules, step.name)
-        if config.read_int("DUMP"):
-            print(f"after {step.name}:\n{pretty(sink)}\n", file=sys.stderr)
-    return sink
+    return run_passes(UOp(Ops.SINK, (UOp(Ops.STORE, (out, body)),)), opt or 0)
 
 
 def lower_movement(kernel: UOp) -> UOp:
     """STORE(out, body) → loops: every value gets its index, REDUCE becomes one over ranges."""
     out, body = kernel.src[0].src
     return _Lowering(body).store_all(body, out)
-
-
-def simplify(sink: UOp) -> UOp:
-    return graph_rewrite(sink, simplify_rules)
-
-
-def place_accumulators(sink: UOp) -> UOp:
-    """REDUCE(value, r) op ADD  →  acc = 0; for r: acc = acc + value; then acc is read once.
-
-    The accumulator lives in the loops that the result depends on.
-    """
-    done: dict[UOp, UOp] = {}
-    number = 0
-    for node in sink.toposort():
-        rebuilt = node.replace(src=tuple(done[s] for s in node.src))
-        if node.op is Ops.REDUCE:
-            rebuilt = _accumulate(rebuilt, number)
-            number += 1
-        done[node] = rebuilt
-    return done[sink]
-
-
-PASSES = (
-    Pass("lower_movement", lower_movement, "no movement operation and no shape is left"),
-    Pass("simplify", simplify, "no index arithmetic that bounds can decide is left"),
-    Pass("place_accumulators", place_accumulators, "no REDUCE is left"),
-)
-
-
-def _accumulate(reduce: UOp, number: int) -> UOp:
-    value, *ranges = reduce.src
-    outer = open_ranges(value)[value] - set(ranges)
-    acc = UOp(Ops.ACC, tuple(sorted(outer, key=lambda r: r.arg[0])), (number, reduce.dtype))
-    start = UOp.const(IDENTITY[reduce.arg](reduce.dtype), reduce.dtype)
-    initialized = UOp(Ops.STORE, (acc, start))
-    so_far = UOp(Ops.LOAD, (acc, initialized, *ranges))
-    updated = UOp(Ops.STORE, (acc, so_far.alu(reduce.arg, value)))
-    return UOp(Ops.LOAD, (acc, UOp(Ops.END, (updated, *ranges))))
 
 
 def movement_index(u: UOp, index: Index) -> tuple[Index, list[UOp]]:

@@ -20,7 +20,7 @@ import numpy as np
 from uopc.bounds import bounds
 from uopc.dtype import DType, dtypes
 from uopc.linearize import linearize, statements
-from uopc.uop import Ops, UOp
+from uopc.uop import THREAD, VECTOR, Ops, UOp, kind
 
 FUNCTIONS = {Ops.EXP2: "exp2", Ops.LOG2: "log2", Ops.SIN: "sin", Ops.COS: "cos", Ops.TANH: "tanh",
              Ops.ERF: "erf", Ops.SQRT: "sqrt", Ops.TRUNC: "trunc", Ops.POW: "pow"}
@@ -31,15 +31,20 @@ HELPER_NAME = re.compile(r"\b(?:floordiv|floormod|saturate)_\w+")
 
 def render_c(sink: UOp, name: str) -> str:
     """C source of `void name(...)`: one pointer per BUFFER in use, ordered by slot."""
-    buffers = sorted({u for u in sink.toposort() if u.op is Ops.BUFFER}, key=lambda u: u.arg.slot)
+    from uopc.render_vector import VectorBody  # which builds on this module
+
+    order = sink.toposort()
+    buffers = sorted({u for u in order if u.op is Ops.BUFFER}, key=lambda u: u.arg.slot)
     params = ", ".join(f"{u.dtype.c}* restrict data{u.arg.slot}" for u in buffers)
-    function = [f"void {name}({params}) {{", *_Body(sink).render(), "}"]
-    used = sorted(set(HELPER_NAME.findall("\n".join(function))))
-    helpers = [_helper(name) for name in used]
-    return "\n".join(["#include <math.h>", "", *helpers, *function, ""])
+    vectors = any(u.op is Ops.RANGE and kind(u) == VECTOR for u in order)
+    body = (VectorBody if vectors else Body)(sink)
+    function = [f"void {name}({params}) {{", *body.render(), "}"]
+    prelude = body.prelude(function)
+    used = sorted(set(HELPER_NAME.findall("\n".join([*prelude, *function]))))
+    return "\n".join(["#include <math.h>", "", *map(_helper, used), *prelude, *function, ""])
 
 
-class _Body:
+class Body:
     """Renders the statements; holds the names given so far."""
 
     def __init__(self, sink: UOp) -> None:
@@ -48,33 +53,44 @@ class _Body:
         self.names: dict[UOp, str] = {}
         self.count = 0
 
+    def prelude(self, function: list[str]) -> list[str]:
+        """What the text of the function needs in front of it."""
+        return []
+
     def render(self) -> list[str]:
         out: list[str] = []
         indent = "  "
-        for kind, node in linearize(self.sink):
-            if kind == "close":
+        for step, node in linearize(self.sink):
+            if step == "close":
                 indent = indent[2:]
                 out.append(f"{indent}}}")
-            elif kind == "open":
+            elif step == "open":
                 r, c_type = f"ridx{node.arg[0]}", node.dtype.c
                 self.names[node] = r
+                if kind(node) == THREAD:
+                    out.append(f"{indent}#pragma omp parallel for schedule(static)")
                 out.append(f"{indent}for ({c_type} {r} = 0; {r} < {node.arg[1]}; {r}++) {{")
                 indent += "  "
             else:
                 out.append(indent + self.statement(node))
         return out
 
+    def c_type(self, u: UOp) -> str:
+        return u.dtype.c
+
     def statement(self, u: UOp) -> str:
         if u.op is Ops.ACC:
             self.names[u] = f"acc{u.arg[0]}"
-            return f"{u.dtype.c} acc{u.arg[0]};"
+            return f"{self.c_type(u)} acc{u.arg[0]};"
         if u.op is Ops.STORE:
-            return f"{self.text(u.src[0])} = {self.text(u.src[1])};"
+            return self.store(u)
         value = self.load(u) if u.op is Ops.LOAD else self.alu(u)
-        kind = "val" if u.op is Ops.LOAD else "alu"
         self.count += 1
-        self.names[u] = f"{kind}{self.count}"
-        return f"{u.dtype.c} {self.names[u]} = {value};"
+        self.names[u] = f"{'val' if u.op is Ops.LOAD else 'alu'}{self.count}"
+        return f"{self.c_type(u)} {self.names[u]} = {value};"
+
+    def store(self, u: UOp) -> str:
+        return f"{self.text(u.src[0])} = {self.text(u.src[1])};"
 
     def text(self, u: UOp) -> str:
         """`u` as an expression. `linearize.MAX_NESTING` bounds the recursion."""

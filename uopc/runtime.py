@@ -70,18 +70,44 @@ def compiler() -> tuple[str, ...]:
 
 
 @functools.cache
-def _identity(command: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
-    """(the flags that this compiler takes, a hash of the compiler and of this machine).
+def _probe(command: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(the flags that this compiler takes, the lines of its predefined macros).
 
-    The predefined macros name the version and, with -march=native, each feature of the CPU.
+    They name its version and, with -march=native, each feature of the CPU.
     """
     for flags in (FLAGS, tuple(f for f in FLAGS if f != "-march=native")):
         probe = _run([*command, *flags, "-dM", "-E", "-x", "c", os.devnull])
         if probe.returncode == 0:
-            macros = sorted(probe.stdout.splitlines())
-            return flags, hashlib.sha256("\n".join([*command, *macros]).encode()).hexdigest()
+            return flags, tuple(sorted(probe.stdout.splitlines()))
     raise CompileError(f"{shlex.join(command)} does not work as a C compiler: "
                        f"{probe.stderr.strip()[:500]}")
+
+
+def macros(command: tuple[str, ...]) -> frozenset[str]:
+    """The names that the compiler predefines on this machine."""
+    return frozenset(line.split()[1] for line in _probe(command)[1] if line.startswith("#define"))
+
+
+@functools.cache
+def openmp(command: tuple[str, ...]) -> bool:
+    """True when the compiler can build and link programs with OpenMP."""
+    with tempfile.TemporaryDirectory() as scratch:
+        source = Path(scratch, "probe.c")
+        source.write_text("#include <omp.h>\nint f(void) { return omp_get_max_threads(); }\n")
+        probe = _run([*command, "-fopenmp", "-fPIC", "-shared", str(source), "-o",
+                      str(Path(scratch, "probe.so"))])
+    if probe.returncode and config.debug() >= 1:
+        print(f"uopc: {shlex.join(command)} has no OpenMP; kernels run on one thread",
+              file=sys.stderr)
+    return probe.returncode == 0
+
+
+def flags_of(src: str) -> tuple[str, ...]:
+    """The flags for a source: vectors may fuse multiply and add, a parallel loop needs OpenMP."""
+    flags, _ = _probe(compiler())
+    if "vector_size" in src or "#pragma omp" in src:
+        flags = tuple("-ffp-contract=fast" if f.startswith("-ffp-contract") else f for f in flags)
+    return (*flags, "-fopenmp") if "#pragma omp" in src and openmp(compiler()) else flags
 
 
 def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
@@ -132,8 +158,9 @@ def cache_folder() -> Path:
 
 def object_path(src: str) -> Path:
     """Where the object of a source is kept, whether or not it exists yet."""
-    flags, machine = _identity(compiler())
-    key = hashlib.sha256("\0".join([src, *flags, machine]).encode()).hexdigest()
+    command = compiler()
+    parts = [src, *flags_of(src), *command, *_probe(command)[1]]
+    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
     return cache_folder() / f"{key[:40]}.so"
 
 
@@ -159,7 +186,7 @@ def build(src: str) -> Path:
         return target
     start = time.perf_counter()
     command = compiler()
-    flags, _ = _identity(command)
+    flags = flags_of(src)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as scratch:
         source, made = Path(scratch, "kernel.c"), Path(scratch, "kernel.so")
         source.write_text(src)

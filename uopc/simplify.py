@@ -90,7 +90,8 @@ def build_linear(terms: Terms, constant: int, like: UOp) -> UOp | None:
 
 
 def divide_sum(x: UOp, c: UOp) -> UOp | None:
-    """(a*(k*c) + rest) // c  →  a*k + rest // c, and a common factor cancels."""
+    """(a*(k*c) + rest) // c  →  a*k + rest // c; and (a*g + small) // (g*d)  →  a // d where
+    0 <= small < g."""
     d = c.arg.value
     if d <= 0 or (parts := linear(x)) is None:
         return None
@@ -98,30 +99,52 @@ def divide_sum(x: UOp, c: UOp) -> UOp | None:
     whole = [(u, f // d) for u, f in terms if f % d == 0]
     rest = [(u, f) for u, f in terms if f % d]
     remainder = constant % d
-    common = math.gcd(d, *(f for _, f in rest)) if rest else 1
+    common, small = _split_off_small(rest, remainder, d)
     if not whole and remainder == constant and common == 1:
         return None
-    inner = build_linear([(u, f // common) for u, f in rest], remainder // common, x)
+    large = [(u, f // common) for u, f in rest if (u, f) not in small]
+    inner = build_linear(large, remainder // common, x)
     outer = build_linear(whole, constant // d, x)
     if inner is None or outer is None:
         return None
-    quotient = inner // (d // common)
-    total = outer + quotient
+    total = outer + inner // (d // common)
     return total if cannot_wrap(total) else None
 
 
 def modulo_sum(x: UOp, c: UOp) -> UOp | None:
-    """(a*(k*c) + rest) % c  →  rest % c, and a common factor moves out."""
+    """(a*(k*c) + rest) % c  →  rest % c; and (a*g + small) % (g*d)  →  (a % d)*g + small where
+    0 <= small < g."""
     d = c.arg.value
     if d <= 0 or (parts := linear(x)) is None:
         return None
     terms, constant = parts
     rest, remainder = [(u, f) for u, f in terms if f % d], constant % d
-    common = math.gcd(d, remainder, *(f for _, f in rest))
+    common, small = _split_off_small(rest, remainder, d)
     if len(rest) == len(terms) and remainder == constant and common == 1:
         return None
-    inner = build_linear([(u, f // common) for u, f in rest], remainder // common, x)
-    return None if inner is None else (inner % (d // common)) * common
+    large = [(u, f // common) for u, f in rest if (u, f) not in small]
+    inner = build_linear(large, remainder // common, x)
+    if inner is None:
+        return None
+    part = inner % (d // common)
+    return build_linear([(part, common), *small], remainder % common, x)
+
+
+def _split_off_small(terms: Terms, constant: int, d: int) -> tuple[int, Terms]:
+    """(g, small): the largest factor g of d such that what is no multiple of g, the terms `small`
+    and part of the constant, adds up to at least 0 and less than g. g is 1 if there is none."""
+    factors = {abs(f) for _, f in terms} | {math.gcd(d, *(f for _, f in terms))}
+    for g in sorted(factors, reverse=True):
+        if g <= 1 or d % g:
+            continue
+        small = [(u, f) for u, f in terms if f % g]
+        low = high = constant % g
+        for u, f in small:
+            ends = [f * end for end in bounds(u)]
+            low, high = low + min(ends), high + max(ends)
+        if 0 <= low and high < g:
+            return g, small
+    return 1, []
 
 
 def within_one_period(x: UOp, c: UOp, op: Ops) -> UOp | None:

@@ -73,12 +73,13 @@ class Ops(enum.IntEnum):
     SHR = enum.auto()
     WHERE = enum.auto()
     # loops
-    RANGE = enum.auto()      # arg (number, size): 0 <= value < size
+    RANGE = enum.auto()      # arg (number, size[, kind[, lanes]]): 0 <= value < size
     INDEX = enum.auto()      # src (BUFFER, flat index[, valid])
     LOAD = enum.auto()       # src (INDEX or ACC, *what must have run before)
     STORE = enum.auto()      # src (INDEX or ACC, value, *what must have run before)
     ACC = enum.auto()        # arg (number, dtype), src: the ranges that it lives in
     END = enum.auto()        # src (statement, *ranges): closes the loops around it
+    GROUP = enum.auto()      # several statements
     SINK = enum.auto()
 
 
@@ -97,6 +98,14 @@ IDENTITY: dict[Ops, Callable[[DType], Number]] = {
     Ops.MAXIMUM: lambda dtype: dtype.min,
 }
 """What each reduction gives over an empty axis."""
+
+
+THREAD, UNROLL, VECTOR = "thread", "unroll", "vector"  # how a RANGE is run; plain if unmarked
+
+
+def kind(r: UOp) -> str | None:
+    """THREAD, UNROLL, VECTOR, or None for a plain loop."""
+    return r.arg[2] if len(r.arg) > 2 else None
 
 
 class ParamArg(NamedTuple):
@@ -446,7 +455,7 @@ def _dtype_of(op: Ops, src: tuple[UOp, ...], arg: Any) -> DType | None:
         return dtypes.i64 if arg[1] > dtypes.i32.max else dtypes.i32
     if op in (Ops.WHERE, Ops.SCATTER):
         return src[1].dtype
-    return src[0].dtype if src and op not in (Ops.STORE, Ops.END, Ops.SINK) else None
+    return src[0].dtype if src and op not in (Ops.STORE, Ops.END, Ops.GROUP, Ops.SINK) else None
 
 
 def _shape_of(op: Ops, src: tuple[UOp, ...], arg: Any) -> tuple[int, ...] | None:

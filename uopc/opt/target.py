@@ -1,0 +1,49 @@
+"""The machine description: all that the loop optimizer knows of the machine, and every threshold
+that rests on it. Read from the compiler's predefined macros and the system, never from the CPU's
+name.
+"""
+from __future__ import annotations
+
+import functools
+import os
+from dataclasses import dataclass
+
+from uopc.runtime import compiler, macros
+
+
+@dataclass(frozen=True)
+class Target:
+    """`vector_bytes` wide registers, `registers` of them; `threads` that may run at once."""
+
+    vector_bytes: int
+    registers: int
+    threads: int
+    min_threaded_work: int = 100_000   # operations below which a parallel loop does not pay
+    min_packed_reuse: int = 8          # times that a packed operand must be read
+    min_packed_work: int = 32_768      # operations of a reduction whose operands may be packed
+    chunk: int = 16_384                # elements of a flat loop that one thread takes at a time
+
+    def lanes(self, width: int) -> int:
+        """Elements of `width` bytes in a register."""
+        return self.vector_bytes // width
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """(rows, registers per row) of the accumulators of a matrix product: the most registers
+        that leave room for one row of the right operand and one element of the left."""
+        columns = 2
+        return (self.registers - columns - 1) // columns, columns
+
+
+# macro that tells of an instruction set → (bytes per register, registers)
+INSTRUCTION_SETS = (("__AVX512F__", 64, 32), ("__AVX__", 32, 16), ("__ARM_NEON", 16, 32),
+                    ("__SSE2__", 16, 16))
+PLAIN = (16, 16)  # GCC's vectors work without any instruction set for them
+
+
+@functools.cache
+def target() -> Target:
+    """The description of this machine, for the compiler in use."""
+    defined = macros(compiler())
+    width, registers = next((sizes for name, *sizes in INSTRUCTION_SETS if name in defined), PLAIN)
+    return Target(width, registers, len(os.sched_getaffinity(0)))

@@ -1,0 +1,62 @@
+"""The passes from a kernel's shape graph to loops, in order: one list per optimizer level.
+
+The same lists drive the verifier (`SPEC=1` checks each result against the spec) and the dump
+(`DUMP=1` prints it). Every pass takes a SINK and gives one; the interpreter can run what any gives.
+"""
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import NamedTuple
+
+from uopc import config, spec
+from uopc.accumulate import place_accumulators
+from uopc.opt.choose import optimize
+from uopc.opt.transform import address_vectors, expand
+from uopc.pretty import pretty
+from uopc.rangeify import lower_movement
+from uopc.rewrite import graph_rewrite
+from uopc.simplify import simplify_rules
+from uopc.uop import UOp
+
+
+class Pass(NamedTuple):
+    """A named step from SINK to SINK. `after` says what holds when it is done."""
+
+    name: str
+    run: Callable[[UOp], UOp]
+    after: str
+
+
+def simplify(sink: UOp) -> UOp:
+    return graph_rewrite(sink, simplify_rules)
+
+
+LOWER = (
+    Pass("lower_movement", lower_movement, "no movement operation and no shape is left"),
+    Pass("simplify", simplify, "no index arithmetic that bounds can decide is left"),
+)
+OPTIMIZE = (
+    Pass("optimize", optimize, "loops are split, reordered and marked for this machine"),
+    Pass("expand", expand, "no loop is marked UNROLL"),
+)
+FINISH = (
+    Pass("place_accumulators", place_accumulators, "no REDUCE over a loop is left"),
+)
+VECTORS = (
+    Pass("address_vectors", address_vectors, "a contiguous access reads base + lane"),
+)
+PASSES: dict[int, tuple[Pass, ...]] = {
+    0: LOWER + FINISH,
+    1: LOWER + OPTIMIZE + FINISH + VECTORS,
+}
+
+
+def run_passes(kernel: UOp, level: int) -> UOp:
+    """SINK(STORE(out, body)) → loops, by the passes of an optimizer level."""
+    for step in PASSES[level]:
+        kernel = step.run(kernel)
+        spec.check(kernel, spec.loop_rules, step.name)
+        if config.read_int("DUMP"):
+            print(f"after {step.name}:\n{pretty(kernel)}\n", file=sys.stderr)
+    return kernel
