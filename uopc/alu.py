@@ -22,6 +22,8 @@ def apply_alu(op: Ops, arrays: list[Array], dtype: DType) -> Array:
     with np.errstate(all="ignore"):
         if op is Ops.CAST:
             return cast(arrays[0], dtype)
+        if op is Ops.BITCAST:
+            return np.asarray(arrays[0]).view(dtype.np)
         return np.asarray(_NUMPY[op](*arrays)).astype(dtype.np, copy=False)
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from uopc import config, spec
 from uopc.accumulate import place_accumulators
+from uopc.opt.approximate import approximate
 from uopc.opt.choose import optimize
 from uopc.opt.transform import address_vectors, expand
 from uopc.pretty import pretty
@@ -37,6 +38,7 @@ LOWER = (
     Pass("simplify", simplify, "no index arithmetic that bounds can decide is left"),
 )
 OPTIMIZE = (
+    Pass("approximate", approximate, "EXP2, LOG2, ERF and TANH of f32 are arithmetic"),
     Pass("optimize", optimize, "loops are split, reordered and marked for this machine"),
     Pass("expand", expand, "no loop is marked UNROLL"),
 )

@@ -26,7 +26,7 @@ FUNCTIONS = {Ops.EXP2: "exp2", Ops.LOG2: "log2", Ops.SIN: "sin", Ops.COS: "cos",
              Ops.ERF: "erf", Ops.SQRT: "sqrt", Ops.TRUNC: "trunc", Ops.POW: "pow"}
 SYMBOLS = {Ops.ADD: "+", Ops.MUL: "*", Ops.CMPLT: "<", Ops.CMPLE: "<=", Ops.CMPEQ: "==",
            Ops.CMPNE: "!=", Ops.AND: "&", Ops.OR: "|", Ops.XOR: "^", Ops.SHL: "<<", Ops.SHR: ">>"}
-HELPER_NAME = re.compile(r"\b(?:floordiv|floormod|saturate)_\w+")
+HELPER_NAME = re.compile(r"\b(?:floordiv|floormod|saturate|bits)_\w+")
 
 
 def render_c(sink: UOp, name: str) -> str:
@@ -123,6 +123,8 @@ class Body:
             if source.is_float and u.dtype.is_int:
                 return f"saturate_{u.dtype.name}_{source.name}({args[0]})"
             return f"(({u.dtype.c}){args[0]})"
+        if u.op is Ops.BITCAST:
+            return f"bits_{u.dtype.name}_{u.src[0].dtype.name}({args[0]})"
         if u.op in SYMBOLS:
             return f"({args[0]}{SYMBOLS[u.op]}{args[1]})"
         if u.op in FUNCTIONS:
@@ -178,6 +180,8 @@ def _helper(name: str) -> str:
     kind, *types = name.split("_")
     known: dict[str, DType] = vars(dtypes)
     dtype = known[types[0]]
+    if kind == "bits":
+        return BITS.format(name=name, out=dtype.c, x=known[types[1]].c)
     if kind == "saturate":
         return SATURATE.format(name=name, out=dtype.c, x=known[types[1]].c,
                                low=render_const(UOp.const(dtype.min, dtype)),
@@ -189,6 +193,12 @@ def _helper(name: str) -> str:
     return INT_DIVISION[kind if dtype.min < 0 else kind + "_unsigned"].format(name=name, t=dtype.c)
 
 
+BITS = """static inline {out} {name}({x} x) {{
+  {out} y;
+  __builtin_memcpy(&y, &x, sizeof y);
+  return y;
+}}
+"""
 SATURATE = """static inline {out} {name}({x} x) {{
   return (x != x) ? 0 : (x < {below}) ? {low} : (x >= {above}) ? {high} : ({out})x;
 }}

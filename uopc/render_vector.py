@@ -134,6 +134,8 @@ class VectorBody(Body):
             return super().alu(u)
         if u.op is Ops.CAST:
             return self.cast(u)
+        if u.op is Ops.BITCAST:
+            return f"(({self.c_type(u)}){self.text(u.src[0])})"
         if u.op is Ops.WHERE:
             return self.where(u)
         masks = all(s.dtype is dtypes.bool for s in u.src)

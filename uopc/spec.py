@@ -23,7 +23,7 @@ from uopc.uop import (
     prod,
 )
 
-FLOAT_ONLY = UNARY - {Ops.CAST} | {Ops.POW}
+FLOAT_ONLY = UNARY - {Ops.CAST, Ops.BITCAST} | {Ops.POW}
 Rule = Callable[[UOp], bool]
 Rules = Sequence[tuple[Sequence[Ops] | frozenset[Ops], Rule]]
 
@@ -44,7 +44,8 @@ def is_alu(u: UOp) -> bool:
     values = u.src[1:] if u.op is Ops.WHERE else u.src
     shapes = {s.shape for s in u.src if s.op is not Ops.CONST and s.shape is not None}
     typed = len({s.dtype for s in values}) == 1 and all(s.dtype is not None for s in u.src)
-    wanted = dtypes.bool if u.op in COMPARE else u.arg if u.op is Ops.CAST else values[0].dtype
+    converts = u.op in (Ops.CAST, Ops.BITCAST)
+    wanted = dtypes.bool if u.op in COMPARE else u.arg if converts else values[0].dtype
     gate = u.op is not Ops.WHERE or u.src[0].dtype is dtypes.bool
     typed = typed and (u.op not in FLOAT_ONLY or u.dtype.is_float)
     return len(u.src) == arity and typed and gate and len(shapes) <= 1 and u.dtype is wanted

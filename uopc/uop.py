@@ -46,6 +46,7 @@ class Ops(enum.IntEnum):
     FLIP = enum.auto()       # arg axes
     # ALU
     CAST = enum.auto()       # arg DType; a float out of an integer's range saturates, NaN gives 0
+    BITCAST = enum.auto()    # arg DType of the same width: the same bits read as another type
     EXP2 = enum.auto()
     LOG2 = enum.auto()
     SIN = enum.auto()
@@ -85,8 +86,8 @@ class Ops(enum.IntEnum):
 
 MOVEMENT = frozenset({Ops.RESHAPE, Ops.EXPAND, Ops.PERMUTE, Ops.SHRINK, Ops.PAD, Ops.FLIP})
 COMPARE = frozenset({Ops.CMPLT, Ops.CMPLE, Ops.CMPEQ, Ops.CMPNE})
-UNARY = frozenset({Ops.CAST, Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.COS, Ops.TANH, Ops.ERF, Ops.SQRT,
-                   Ops.RECIPROCAL, Ops.TRUNC})
+UNARY = frozenset({Ops.CAST, Ops.BITCAST, Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.COS, Ops.TANH, Ops.ERF,
+                   Ops.SQRT, Ops.RECIPROCAL, Ops.TRUNC})
 BINARY = COMPARE | {Ops.ADD, Ops.MUL, Ops.IDIV, Ops.MOD, Ops.POW, Ops.MAX, Ops.MAXIMUM, Ops.AND,
                     Ops.OR, Ops.XOR, Ops.SHL, Ops.SHR}
 ALU = UNARY | BINARY | {Ops.WHERE}
@@ -447,7 +448,7 @@ def _dtype_of(op: Ops, src: tuple[UOp, ...], arg: Any) -> DType | None:
         return arg.dtype
     if op in (Ops.IOTA, Ops.ACC):
         return arg[1]
-    if op is Ops.CAST:
+    if op in (Ops.CAST, Ops.BITCAST):
         return arg
     if op in COMPARE:
         return dtypes.bool

@@ -241,6 +241,8 @@ def _thread(nest: Nest, numbers: Numbers, machine: Target) -> Nest:
     """Share out the outermost loop that has a step for each thread, if the work pays for it."""
     work = prod(r.arg[1] for r in nest.store.toposort() if r.op is Ops.RANGE)
     work *= 1 + sum(u.op in ALU for u in _value_nodes(nest))
+    work //= max((r.arg[3] for r in nest.store.toposort() if r.op is Ops.RANGE
+                  and kind(r) == VECTOR), default=1)
     plain = [r for r in nest.loops if kind(r) is None]
     if work < machine.min_threaded_work or machine.threads < 2 or not plain:
         return nest

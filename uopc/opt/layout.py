@@ -13,25 +13,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from uopc.opt.target import Target, target
-from uopc.uop import ALU, Ops, UOp, prod
+from uopc.opt.transform import stride
+from uopc.rangeify import lower_movement
+from uopc.uop import ALU, MOVEMENT, Ops, ParamArg, UOp, prod
 
 
 def pack_operands(roots: Sequence[UOp]) -> list[UOp]:
     """Put a packed STAGE on the operands of every product that is summed and pays for it."""
     machine = target()
     products = [u for u in UOp(Ops.SINK, tuple(roots)).toposort()
-                if u.op is Ops.REDUCE and u.arg == (Ops.ADD, 1) and product_of(u) is not None]
+                if u.op is Ops.REDUCE and u.arg[0] is Ops.ADD and product_of(u) is not None]
     return UOp.wrap(roots, products, lambda u: _with_packed_operands(u, machine))
 
 
 def product_of(reduce: UOp) -> tuple[UOp, UOp] | None:
-    """The two factors of what is summed, in the sum's own axes; None if it is no product."""
+    """The two factors of what is summed, as (..., k): in the order of the sum's result, with the
+    axes that are summed merged into one. None if it is no product."""
     order, u = list(range(len(reduce.src[0].shape))), reduce.src[0]
     while u.op is Ops.PERMUTE:
         order, u = [u.arg[a] for a in order], u.src[0]
     if u.op is not Ops.MUL or any(s.op is Ops.CONST for s in u.src):
         return None
-    return u.src[0].permute(order), u.src[1].permute(order)
+    kept = reduce.src[0].shape[:-reduce.arg[1]]
+    shape = (*kept, prod(reduce.src[0].shape[len(kept):]))
+    return u.src[0].permute(order).reshape(shape), u.src[1].permute(order).reshape(shape)
 
 
 def _with_packed_operands(reduce: UOp, machine: Target) -> UOp:
@@ -44,26 +49,54 @@ def _with_packed_operands(reduce: UOp, machine: Target) -> UOp:
     if packed == [None, None]:
         return reduce
     a, b = (x if p is None else p for x, p in zip((a, b), packed, strict=True))
-    return (a * b).reduce(*reduce.arg)
+    return (a * b).reduce(Ops.ADD, 1)
+
+
+def strides(x: UOp) -> list[int | None]:
+    """By how much memory moves along each axis of `x`, if what it is a view of lies in memory as it
+    is; None for an axis along which that is not one number."""
+    base = x
+    while base.op in MOVEMENT:
+        base = base.src[0]
+    memory = UOp(Ops.BUFFER, (), ParamArg(0, x.dtype, base.shape, "layout"))
+    out = UOp(Ops.BUFFER, (), ParamArg(1, x.dtype, x.shape, "layout"))
+    view = x.substitute({base: memory})
+    loops = lower_movement(UOp(Ops.SINK, (UOp(Ops.STORE, (out, view)),)))
+    reads = [u.src[1] for u in loops.toposort() if u.op is Ops.INDEX and u.src[0] is memory]
+    ranges = iter(loops.src[0].src[1:] if loops.src and loops.src[0].op is Ops.END else ())
+    found = []
+    for n in x.shape:
+        r = next(ranges) if n > 1 else None
+        steps = {0 if r is None else stride(i, r) for i in reads}
+        found.append(steps.pop() if len(steps) == 1 else None)
+    return found
 
 
 def _packed(x: UOp, machine: Target) -> UOp | None:
     """`x` (..., m, k) read through panels of m; None if it moves with every axis, or not with m."""
-    same = constant_axes(x)
-    last = len(x.shape) - 2
-    reuse = prod(x.shape[a] for a in same)
-    if {last, last + 1} & same or reuse < machine.min_packed_reuse:
+    same, k = constant_axes(x), len(x.shape) - 1
+    if k in same or prod(x.shape[a] for a in same) < machine.min_packed_reuse:
         return None
     once = x.shrink([(0, 1) if a in same else (0, n) for a, n in enumerate(x.shape)])
-    *lead, m, k = once.shape
-    panel = machine.tile[1] * machine.lanes(x.dtype.size)
+    if k - 1 not in same:
+        panel = machine.tile[1] * machine.lanes(x.dtype.size)
+        return _in_panels(once, k - 1, panel).expand(x.shape)
+    moving = [a for a in range(k - 1) if once.shape[a] > 1]
+    if not moving or strides(once)[k] == 1:
+        return None
+    return _in_panels(once, moving[-1], machine.tile[0]).expand(x.shape)
+
+
+def _in_panels(x: UOp, axis: int, panel: int) -> UOp:
+    """`x` (..., m at `axis`, ..., k) stored as (..., m/panel, ..., k, panel), and read back."""
+    m = x.shape[axis]
     count = -(-m // panel)
-    axes = list(range(last))
-    full = once.pad([*[(0, 0)] * last, (0, count * panel - m), (0, 0)])
-    order = [*axes, last, last + 2, last + 1]
-    stored = full.reshape((*lead, count, panel, k)).permute(order).stage()
-    back = stored.permute(order).reshape((*lead, count * panel, k))
-    return back.shrink([*[(0, n) for n in lead], (0, m), (0, k)]).expand(x.shape)
+    full = x.pad([(0, count * panel - m) if a == axis else (0, 0) for a in range(len(x.shape))])
+    cut = full.reshape((*x.shape[:axis], count, panel, *x.shape[axis + 1:]))
+    order = [a for a in range(len(cut.shape)) if a != axis + 1] + [axis + 1]
+    stored = cut.permute(order).stage()
+    back = stored.permute([order.index(a) for a in range(len(order))]).reshape(full.shape)
+    return back.shrink([(0, n) for n in x.shape])
 
 
 def constant_axes(u: UOp) -> set[int]:
@@ -91,8 +124,26 @@ def _constant_axes(u: UOp, known: dict[UOp, set[int]]) -> set[int]:
         return {u.arg.index(a) for a in known[u.src[0]]}
     ones = {a for a, n in enumerate(u.shape) if n == 1}
     if u.op is Ops.RESHAPE:
-        before = [a for a, n in enumerate(u.src[0].shape) if n != 1]
-        after = [a for a, n in enumerate(u.shape) if n != 1]
-        if [u.src[0].shape[a] for a in before] == [u.shape[a] for a in after]:
-            return ones | {b for a, b in zip(before, after, strict=True) if a in known[u.src[0]]}
+        return ones | {b for before, after in regrouped(u.src[0].shape, u.shape)
+                       for b in after if known[u.src[0]].issuperset(before)}
     return ones
+
+
+def regrouped(old: tuple[int, ...], new: tuple[int, ...]) -> list[tuple[list[int], list[int]]]:
+    """The axes of a reshape in the smallest groups of equal size: (axes of old, axes of new)."""
+    groups, i, j = [], 0, 0
+    while i < len(old) or j < len(new):
+        before, after, sizes = [], [], [1, 1]
+        while not before or not after or sizes[0] != sizes[1]:
+            if i < len(old) and (sizes[0] < sizes[1] or not before or j == len(new)):
+                before.append(i)
+                sizes[0] *= old[i]
+                i += 1
+            elif j < len(new):
+                after.append(j)
+                sizes[1] *= new[j]
+                j += 1
+            else:
+                break
+        groups.append((before, after))
+    return groups

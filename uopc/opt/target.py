@@ -18,10 +18,9 @@ class Target:
     vector_bytes: int
     registers: int
     threads: int
-    min_threaded_work: int = 100_000   # operations below which a parallel loop does not pay
+    min_threaded_work: int = 10_000    # operations (of scalars or vectors) that pay for threads
     min_packed_reuse: int = 8          # times that a packed operand must be read
     min_packed_work: int = 32_768      # operations of a reduction whose operands may be packed
-    chunk: int = 16_384                # elements of a flat loop that one thread takes at a time
 
     def lanes(self, width: int) -> int:
         """Elements of `width` bytes in a register."""

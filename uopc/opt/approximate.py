@@ -1,0 +1,119 @@
+"""Transcendental functions of f32 as arithmetic, so that they run in vector lanes.
+
+Each rule rewrites one operation into multiplications, additions and bit operations; at most 2 ulp
+from the exact value over the whole range, and right at zeros, infinities, NaN and subnormals. The
+polynomials are minimax fits (Lawson's iteration on Chebyshev nodes) to the functions named.
+
+    EXP2(x)  →  (1 + f*p(f)) * 2**n        n the nearest integer to x, f = x - n
+"""
+from __future__ import annotations
+
+from uopc.dtype import dtypes
+from uopc.rewrite import PatternMatcher, UPat, graph_rewrite
+from uopc.uop import Ops, UOp
+
+Coefficients = tuple[float, ...]  # lowest power first
+
+EXP2_MINUS_1: Coefficients = (  # (2**f - 1) / f, |f| <= 1/2
+    0.6931471824645996, 0.24022650718688965, 0.055503278970718384, 0.009618008509278297,
+    0.0013400273164734244, 0.00015475194959435612)
+LOG2_1P: Coefficients = (  # log2(1 + t) / t, sqrt(1/2) - 1 <= t <= sqrt(2) - 1
+    1.4426950216293335, -0.7213473320007324, 0.4808982312679291, -0.3606966435909271,
+    0.2885673940181732, -0.23961739242076874, 0.20460093021392822, -0.19106319546699524,
+    0.18617330491542816, -0.10994654148817062)
+ERF_SMALL: Coefficients = (  # erf(x)/x - 1 in x*x, |x| <= 0.9
+    0.1283792257308960, -0.37612634897232056, 0.11283715069293976, -0.02686050906777382,
+    0.005203858949244022, -0.0008175637922249734, 8.513099601259455e-05)
+LOG2_ERFC: Coefficients = (  # log2(1 - erf(t)), 0.85 <= t <= 4
+    0.0002820172521751374, -1.6297321319580078, -0.9132400751113892, -0.15691101551055908,
+    0.03683765232563019, -0.006333646830171347, 0.0007271285285241902, -4.7912322770571336e-05,
+    1.2787457990270923e-06)
+TANH_SMALL: Coefficients = (  # tanh(x)/x - 1 in x*x, |x| <= 0.625
+    0.0, -0.333333283662796, 0.13333183526992798, -0.05394469574093819, 0.021691819652915,
+    -0.008159111253917217, 0.0021285053808242083)
+
+ROUNDING = 12582912.0         # 1.5 * 2**23: adding it leaves the nearest integer in the low bits
+ROUNDING_BITS = 0x4B400000
+EXPONENT_BIAS, MANTISSA_BITS = 127, 23
+SQRT_HALF_BITS = 0x3F3504F3
+SMALLEST_NORMAL = 2.0 ** -126
+LOG2_E = 1.4426950408889634
+
+
+def polynomial(x: UOp, coefficients: Coefficients) -> UOp:
+    """By Horner's rule."""
+    result = x.lift(coefficients[-1])
+    for c in coefficients[-2::-1]:
+        result = x * result + c
+    return result
+
+
+def clamp(x: UOp, low: float, high: float) -> UOp:
+    """NaN stays NaN."""
+    x = (x < low).where(low, x)
+    return (x.lift(high) < x).where(high, x)
+
+
+def bits(x: UOp) -> UOp:
+    return UOp(Ops.BITCAST, (x,), dtypes.i32)
+
+
+def power_of_two(n: UOp) -> UOp:
+    """2.0**n for an integer n from -126 to 127."""
+    return UOp(Ops.BITCAST, ((n + EXPONENT_BIAS).alu(Ops.SHL, MANTISSA_BITS),), dtypes.f32)
+
+
+def exp2(x: UOp) -> UOp:
+    """2**n in two steps, so that neither overflows before its time, and a subnormal result is
+    rounded once."""
+    x = clamp(x, -151.0, 129.0)
+    shifted = x + ROUNDING
+    f = x + (shifted + -ROUNDING) * -1.0
+    n = bits(shifted) + -ROUNDING_BITS
+    half = n.alu(Ops.SHR, 1)
+    mantissa = f * polynomial(f, EXP2_MINUS_1) + 1.0
+    return mantissa * power_of_two(half) * power_of_two(n + half * -1)
+
+
+def log2(x: UOp) -> UOp:
+    """log2(m * 2**e) = e + log2(m), with m between sqrt(1/2) and sqrt(2)."""
+    subnormal = x < SMALLEST_NORMAL
+    normal = subnormal.where(x * 2.0 ** MANTISSA_BITS, x)
+    e = (bits(normal) + -SQRT_HALF_BITS).alu(Ops.SHR, MANTISSA_BITS)
+    m = UOp(Ops.BITCAST, (bits(normal) + e.alu(Ops.SHL, MANTISSA_BITS) * -1,), dtypes.f32)
+    t = m + -1.0
+    exponent = e.cast(dtypes.f32) + subnormal.where(x.lift(-float(MANTISSA_BITS)), 0.0)
+    value = t * polynomial(t, LOG2_1P) + exponent
+    value = x.eq(0).where(-float("inf"), (x < 0).where(float("nan"), value))
+    return (x < float("inf")).where(value, (x < 0).where(float("nan"), x))  # inf and NaN
+
+
+def erf(x: UOp) -> UOp:
+    negative = x < 0
+    t = clamp(negative.where(x * -1.0, x), 0.0, 4.0)
+    large = exp2(polynomial(t, LOG2_ERFC)) * -1.0 + 1.0
+    small = x * polynomial(x * x, ERF_SMALL) + x
+    return (t < 0.9).where(small, negative.where(large * -1.0, large))
+
+
+def tanh(x: UOp) -> UOp:
+    """1 - 2 / (e**(2t) + 1), away from 0."""
+    negative = x < 0
+    t = clamp(negative.where(x * -1.0, x), 0.0, 10.0)
+    large = (exp2(t * (2 * LOG2_E)) + 1.0).reciprocal() * -2.0 + 1.0
+    small = x * polynomial(x * x, TANH_SMALL) + x
+    return (t < 0.625).where(small, negative.where(large * -1.0, large))
+
+
+x = UPat.var("x", dtypes.f32)
+approximation_rules = PatternMatcher([
+    (UPat(Ops.EXP2, (x,)), exp2),
+    (UPat(Ops.LOG2, (x,)), log2),
+    (UPat(Ops.ERF, (x,)), erf),
+    (UPat(Ops.TANH, (x,)), tanh),
+])
+
+
+def approximate(sink: UOp) -> UOp:
+    """SINK → SINK without these operations on f32."""
+    return graph_rewrite(sink, approximation_rules)
