@@ -15,7 +15,8 @@ from uopc.uop import ALU, COMPARE, MOVEMENT, Ops
 
 
 def test_every_operation_has_a_rule_or_passes_no_gradient():
-    constant = COMPARE | {Ops.TRUNC, Ops.IDIV, Ops.AND, Ops.OR, Ops.XOR, Ops.SHL, Ops.SHR}
+    constant = COMPARE | {Ops.TRUNC, Ops.IDIV, Ops.AND, Ops.OR, Ops.XOR, Ops.SHL, Ops.SHR,
+                          Ops.BITCAST}
     structure = {Ops.STAGE, Ops.REDUCE, Ops.GATHER, Ops.SCATTER}
     assert set(gradient_rules) == (ALU | MOVEMENT | structure) - constant
 

@@ -26,6 +26,8 @@ FUNCTIONS = {Ops.EXP2: "exp2", Ops.LOG2: "log2", Ops.SIN: "sin", Ops.COS: "cos",
              Ops.ERF: "erf", Ops.SQRT: "sqrt", Ops.TRUNC: "trunc", Ops.POW: "pow"}
 SYMBOLS = {Ops.ADD: "+", Ops.MUL: "*", Ops.CMPLT: "<", Ops.CMPLE: "<=", Ops.CMPEQ: "==",
            Ops.CMPNE: "!=", Ops.AND: "&", Ops.OR: "|", Ops.XOR: "^", Ops.SHL: "<<", Ops.SHR: ">>"}
+FROM_MATH_H = re.compile(r"\b(?:INFINITY|NAN|(?:" + "|".join(
+    [*FUNCTIONS.values(), "fmod", "floor", "copysign"]) + r")f?\()")
 HELPER_NAME = re.compile(r"\b(?:floordiv|floormod|saturate|bits)_\w+")
 
 
@@ -41,7 +43,8 @@ def render_c(sink: UOp, name: str) -> str:
     function = [f"void {name}({params}) {{", *body.render(), "}"]
     prelude = body.prelude(function)
     used = sorted(set(HELPER_NAME.findall("\n".join([*prelude, *function]))))
-    return "\n".join(["#include <math.h>", "", *map(_helper, used), *prelude, *function, ""])
+    text = "\n".join([*map(_helper, used), *prelude, *function, ""])
+    return "#include <math.h>\n\n" + text if FROM_MATH_H.search(text) else text
 
 
 class Body:

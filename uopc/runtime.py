@@ -234,12 +234,28 @@ _loaded: dict[str, ctypes.CDLL] = {}
 def _load(src: str) -> ctypes.CDLL:
     if src not in _loaded:
         path = build(src)
+        # libgomp reads this once, when it is loaded; by default idle threads spin for long, which
+        # takes the cores from whatever else runs on the machine
+        os.environ.setdefault("GOMP_SPINCOUNT", config.read("GOMP_SPINCOUNT"))
         try:
             _loaded[src] = ctypes.CDLL(str(path))
         except OSError as error:
             raise CompileError(f"cannot load the compiled kernel {path} ({error}); if its folder "
                                "is mounted noexec, set UOPC_CACHE to another") from None
     return _loaded[src]
+
+
+def _one_thread_in_child() -> None:
+    """A forked child has none of its parent's threads: OpenMP must not wait for them."""
+    for library in _loaded.values():
+        try:
+            library.omp_set_num_threads(1)
+        except AttributeError:
+            continue
+        return
+
+
+os.register_at_fork(after_in_child=_one_thread_in_child)
 
 
 class Program:

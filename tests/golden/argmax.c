@@ -16,8 +16,6 @@ void r_3(float* restrict data0, float* restrict data1) {
 }
 
 // r_3: in0 tmp0 tmp1
-#include <math.h>
-
 void r_3(float* restrict data0, float* restrict data1, int* restrict data2) {
   for (int ridx0 = 0; ridx0 < 3; ridx0++) {
     int acc0;
@@ -35,8 +33,6 @@ void r_3(float* restrict data0, float* restrict data1, int* restrict data2) {
 }
 
 // e_3: tmp1 out0
-#include <math.h>
-
 void e_3(int* restrict data0, int* restrict data1) {
   for (int ridx0 = 0; ridx0 < 3; ridx0++) {
     int val1 = data0[ridx0];

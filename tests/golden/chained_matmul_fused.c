@@ -1,6 +1,4 @@
 // r_8_8: in0 in1 in2 out0
-#include <math.h>
-
 void r_8_8(float* restrict data0, float* restrict data1, float* restrict data2, float* restrict data3) {
   for (int ridx0 = 0; ridx0 < 8; ridx0++) {
     int alu1 = (ridx0*8);

@@ -1,6 +1,4 @@
 // e_2_4: in0 out0
-#include <math.h>
-
 void e_2_4(float* restrict data0, float* restrict data1) {
   for (int ridx0 = 0; ridx0 < 2; ridx0++) {
     for (int ridx1 = 0; ridx1 < 4; ridx1++) {

@@ -1,6 +1,4 @@
 // e_2_2_4: in0 in1 out0
-#include <math.h>
-
 void e_2_2_4(float* restrict data0, int* restrict data1, float* restrict data2) {
   for (int ridx0 = 0; ridx0 < 2; ridx0++) {
     for (int ridx1 = 0; ridx1 < 2; ridx1++) {

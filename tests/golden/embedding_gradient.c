@@ -1,6 +1,4 @@
 // r_10_4: in0 in1 out0
-#include <math.h>
-
 void r_10_4(int* restrict data0, float* restrict data1, float* restrict data2) {
   for (int ridx0 = 0; ridx0 < 10; ridx0++) {
     for (int ridx1 = 0; ridx1 < 4; ridx1++) {

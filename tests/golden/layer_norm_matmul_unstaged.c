@@ -1,6 +1,4 @@
 // r_128: in0 tmp0
-#include <math.h>
-
 void r_128(float* restrict data0, float* restrict data1) {
   for (int ridx0 = 0; ridx0 < 128; ridx0++) {
     float acc0;
@@ -16,8 +14,6 @@ void r_128(float* restrict data0, float* restrict data1) {
 }
 
 // r_128: in0 tmp0 tmp1
-#include <math.h>
-
 void r_128(float* restrict data0, float* restrict data1, float* restrict data2) {
   for (int ridx0 = 0; ridx0 < 128; ridx0++) {
     float acc0;

@@ -1,6 +1,4 @@
 // e_3_6: in0 out0
-#include <math.h>
-
 void e_3_6(float* restrict data0, float* restrict data1) {
   for (int ridx0 = 0; ridx0 < 3; ridx0++) {
     for (int ridx1 = 0; ridx1 < 6; ridx1++) {

@@ -1,6 +1,4 @@
 // r_4: in0 out0
-#include <math.h>
-
 void r_4(float* restrict data0, float* restrict data1) {
   for (int ridx0 = 0; ridx0 < 4; ridx0++) {
     float acc0;
