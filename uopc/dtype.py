@@ -7,6 +7,7 @@ a signed type at i64. A Python number adopts the tensor's type when that can hol
 """
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 
@@ -53,6 +54,7 @@ class DType:
         return _limit(self, "max", math.inf)
 
 
+@functools.cache
 def _limit(dtype: DType, which: str, infinite: float) -> Number:
     if dtype.is_float:
         return infinite

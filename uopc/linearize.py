@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Literal, NamedTuple
 
-from uopc.uop import ALU, VECTOR, Ops, UOp, kind
+from uopc.uop import ALU, VECTOR, Ops, UOp, kind, ranges_below
 
 MAX_NESTING = 60  # of one inlined expression; clang refuses more than 256 brackets
 REPEATING = frozenset({Ops.MAX, Ops.MAXIMUM, Ops.REDUCE})  # C names their operands twice
@@ -67,7 +67,7 @@ def contiguous_start(u: UOp) -> UOp | None:
     base, lane = u.src[1].src
     lane = lane.src[0] if lane.op is Ops.CAST else lane
     is_lane = lane.op is Ops.RANGE and kind(lane) == VECTOR
-    return base if is_lane and lane not in base.toposort() else None
+    return base if is_lane and lane not in ranges_below(base) else None
 
 
 def linearize(sink: UOp) -> list[Step]:

@@ -79,6 +79,15 @@ class UPat:
     def where(self, a: UPat | Number, b: UPat | Number) -> UPat:
         return self.alu(Ops.WHERE, a, b)
 
+    def may_match(self, node: UOp) -> bool:
+        """False where the sources' ops alone rule a match out: a quick look before `match`."""
+        if self.src is None:
+            return True
+        if len(self.src) != len(node.src):
+            return False
+        wanted = [p.ops for p in self.src]
+        return _ops_fit(wanted, node.src) or (self.commute and _ops_fit(wanted, node.src[::-1]))
+
     def match(self, node: UOp, bound: Bindings) -> Iterator[Bindings]:
         """Every way in which `node` fits, as `bound` extended by the names."""
         if self.ops is not None and node.op not in self.ops:
@@ -104,6 +113,13 @@ class UPat:
 def _holds(node: UOp, value: Number) -> bool:
     held = node.arg.value
     return held == value and not (value == 0 and str(held)[0] == "-")
+
+
+def _ops_fit(wanted: list[frozenset[Ops] | None], nodes: tuple[UOp, ...]) -> bool:
+    for ops, node in zip(wanted, nodes, strict=True):
+        if ops is not None and node.op not in ops:
+            return False
+    return True
 
 
 def _match_all(patterns: tuple[UPat, ...], nodes: tuple[UOp, ...],
@@ -132,6 +148,8 @@ class PatternMatcher:
     def rewrite(self, node: UOp) -> UOp | None:
         """What the first rule that fits makes of `node`, or None when none does."""
         for pattern, fn, names in self._by_op.get(node.op, ()):
+            if not pattern.may_match(node):
+                continue
             for bound in pattern.match(node, {}):
                 result = fn(**{name: bound[name] for name in names})
                 if result is not None and result is not node:

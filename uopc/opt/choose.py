@@ -27,7 +27,7 @@ from uopc.opt.transform import (
     split_reduce,
     stride,
 )
-from uopc.uop import ALU, COMPARE, THREAD, UNROLL, VECTOR, Ops, UOp, kind, prod
+from uopc.uop import ALU, COMPARE, THREAD, UNROLL, VECTOR, Ops, UOp, kind, prod, ranges_below
 
 
 def optimize(kernel: UOp) -> UOp:
@@ -56,7 +56,7 @@ def accesses(nest: Nest) -> list[UOp]:
 
 def moves_by(nest: Nest, r: UOp) -> set[int | None]:
     """The strides of all accesses along `r`; None among them for one that has none, or a gate."""
-    return {None if len(u.src) > 2 and r in u.src[2].toposort() else stride(u.src[1], r)
+    return {None if len(u.src) > 2 and r in ranges_below(u.src[2]) else stride(u.src[1], r)
             for u in accesses(nest)}
 
 
@@ -64,7 +64,7 @@ def vector_width(nest: Nest, r: UOp) -> int | None:
     """Bytes per lane if all values that depend on `r` are of one width (bools adapt), else None."""
     widths = set()
     for u in _value_nodes(nest):
-        if r not in u.toposort():
+        if r not in ranges_below(u):
             continue
         typed = u.src if u.op in COMPARE else (u,)
         widths |= {s.dtype.size for s in typed if s.dtype not in (None, dtypes.bool)
@@ -210,7 +210,7 @@ def _tile_reduction(nest: Nest, reduce: UOp, numbers: Numbers, machine: Target) 
     """Vector accumulators along a contiguous range of the reduction, four at a time."""
     reads = [u.src[0] for u in reduce.toposort() if u.op is Ops.LOAD]
     for r in reversed(reduce.src[1:]):
-        strides = {None if len(u.src) > 2 and r in u.src[2].toposort() else stride(u.src[1], r)
+        strides = {None if len(u.src) > 2 and r in ranges_below(u.src[2]) else stride(u.src[1], r)
                    for u in reads}
         width = vector_width(nest, r)
         if width is None or 1 not in strides or not strides <= {0, 1}:
@@ -239,10 +239,9 @@ def _unroll_innermost(nest: Nest, numbers: Numbers) -> Nest:
 
 def _thread(nest: Nest, numbers: Numbers, machine: Target) -> Nest:
     """Share out the outermost loop that has a step for each thread, if the work pays for it."""
-    work = prod(r.arg[1] for r in nest.store.toposort() if r.op is Ops.RANGE)
+    work = prod(s.arg[1] for s in ranges_below(nest.store))
     work *= 1 + sum(u.op in ALU for u in _value_nodes(nest))
-    work //= max((r.arg[3] for r in nest.store.toposort() if r.op is Ops.RANGE
-                  and kind(r) == VECTOR), default=1)
+    work //= max((s.arg[3] for s in ranges_below(nest.store) if kind(s) == VECTOR), default=1)
     plain = [r for r in nest.loops if kind(r) is None]
     if work < machine.min_threaded_work or machine.threads < 2 or not plain:
         return nest

@@ -15,7 +15,7 @@ from itertools import count
 
 from uopc.rewrite import graph_rewrite
 from uopc.simplify import linear, simplify_rules
-from uopc.uop import UNROLL, VECTOR, Ops, UOp, kind
+from uopc.uop import UNROLL, VECTOR, Ops, UOp, kind, ranges_below
 
 
 class Numbers:
@@ -180,7 +180,7 @@ def _expanded(node: UOp, r: UOp) -> UOp:
 def address_vectors(sink: UOp) -> UOp:
     """data[f(lane)]  →  data[base + lane] where f grows by 1: the form of a contiguous access."""
     def addressed(u: UOp) -> UOp:
-        lanes = [r for r in u.src[1].toposort() if r.op is Ops.RANGE and kind(r) == VECTOR]
+        lanes = [r for r in ranges_below(u.src[1]) if kind(r) == VECTOR]
         if len(lanes) != 1 or stride(u.src[1], lanes[0]) != 1:
             return u
         start = u.src[1].substitute({lanes[0]: UOp.const(0, lanes[0].dtype)})
@@ -193,7 +193,7 @@ def address_vectors(sink: UOp) -> UOp:
 
 def stride(index: UOp, r: UOp) -> int | None:
     """By how much a flat index grows with each step of `r`; None if that is not one number."""
-    if r not in index.toposort():
+    if r not in ranges_below(index):
         return 0
     parts = linear(index)
     if parts is None:
@@ -202,6 +202,6 @@ def stride(index: UOp, r: UOp) -> int | None:
     for u, factor in parts[0]:
         if u is r or (u.op is Ops.CAST and u.src[0] is r):
             total += factor
-        elif r in u.toposort():
+        elif r in ranges_below(u):
             return None
     return total
