@@ -60,6 +60,9 @@ class MLP:
 
 
 class Block:
+    """The residual stream lies in memory between blocks (`contiguous`); fused on and on, each block
+    would compute the sum of all blocks before it again."""
+
     def __init__(self, config: GPTConfig) -> None:
         self.ln_1 = nn.LayerNorm(config.n_embd, bias=config.bias)
         self.attn = CausalSelfAttention(config)
@@ -67,8 +70,8 @@ class Block:
         self.mlp = MLP(config)
 
     def __call__(self, x: Tensor, dropout: float) -> Tensor:
-        x = x + self.attn(self.ln_1(x), dropout)
-        return x + self.mlp(self.ln_2(x), dropout)
+        x = (x + self.attn(self.ln_1(x), dropout)).contiguous()
+        return (x + self.mlp(self.ln_2(x), dropout)).contiguous()
 
 
 class GPT:
@@ -106,7 +109,7 @@ class GPT:
                              f"{self.config.block_size}")
         dropout = self.config.dropout if self.training else 0.0
         x = self.transformer["wte"](tokens) + self.transformer["wpe"].weight[:T]
-        x = nn.dropout(x, dropout)
+        x = nn.dropout(x, dropout).contiguous()
         for block in self.transformer["h"]:
             x = block(x, dropout)
         return self.transformer["ln_f"](x)
