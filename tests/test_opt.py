@@ -14,7 +14,7 @@ from random_graphs import random_body
 
 from uopc.composite import buffer_data
 from uopc.dtype import ALL_DTYPES, DType, dtypes
-from uopc.kernelize import realize
+from uopc.kernelize import make_plan, realize
 from uopc.rangeify import lower
 from uopc.render_c import render_c
 from uopc.runtime import load_all
@@ -160,3 +160,14 @@ def test_indices_and_random_numbers() -> None:
     table.requires_grad = True
     (table[index] * table[index]).sum().backward()
     levels_agree(table.grad)
+
+
+def test_products_whose_points_exceed_32_bits() -> None:
+    """1300**3 is more than an int holds: indices are 64 bits wide, and still become vectors."""
+    n = 1300
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal((n, n)).astype(np.float32) for _ in range(2))
+    plan, inputs = make_plan([(Tensor(a) @ Tensor(b)).uop], opt=1)
+    assert "vector_size" in plan.kernels[-1].src
+    (out,) = plan.run([buffer_data(u) for u in inputs])
+    np.testing.assert_allclose(out.reshape(n, n), a @ b, rtol=1e-3, atol=1e-3)

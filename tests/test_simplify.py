@@ -118,7 +118,8 @@ def test_rule_keeps_every_value(number: int) -> None:
             if after is not None:
                 check_keeps_value(u, after, given)
                 touched += 1
-    needs_loops = pattern.ops in ({Ops.LOAD}, {Ops.WHERE}) or "recombine" in fn.__name__
+    needs_loops = pattern.ops in ({Ops.LOAD}, {Ops.WHERE}, {Ops.CAST}) \
+        or "recombine" in fn.__name__
     assert touched or needs_loops, "no expression exercises this rule"
 
 
@@ -254,3 +255,18 @@ def test_shared_sums_are_taken_apart_once() -> None:
         total = total + total
     got = simplify((total + 5) // 2**40)
     assert evaluate(got, {x.src[0]: np.asarray([0, 1], np.int32)}).tolist() == [0, 1]
+
+
+def test_a_widening_cast_moves_inside_where_nothing_wraps() -> None:
+    values = np.arange(-40, 41, dtype=np.int32)
+    x, free = variable(low=-40, high=40), variable(name=77)
+    for form in (lambda v: v * 3 + 1, lambda v: (v + 5) // 4, lambda v: v % 7 * 2, lambda v: v * v):
+        before = form(x).cast(dtypes.i64)
+        after = simplify(before)
+        assert_same_bits(evaluate(after, {x: values}), evaluate(before, {x: values}))
+        assert {u.dtype for u in after.toposort() if u.op in ALU} == {dtypes.i64}
+    ends = np.array([-2**31, 2**31 - 1, 0, 7], np.int32)
+    wraps = (free * 3 + 1).cast(dtypes.i64)
+    assert_same_bits(evaluate(simplify(wraps), {free: ends}), evaluate(wraps, {free: ends}))
+    again = free.cast(dtypes.i64).cast(dtypes.f64)
+    assert_same_bits(evaluate(simplify(again), {free: ends}), evaluate(again, {free: ends}))

@@ -64,6 +64,8 @@ def log(x: UOp) -> UOp:
 
 def broadcast_shape(*shapes: Sequence[int]) -> tuple[int, ...]:
     """NumPy's broadcasting. Raises ValueError that names the shapes."""
+    if len(set(shapes)) == 1:  # the common case, and np.broadcast_shapes is slow
+        return shapes[0]
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
@@ -72,6 +74,8 @@ def broadcast_shape(*shapes: Sequence[int]) -> tuple[int, ...]:
 
 def broadcast(x: UOp, shape: tuple[int, ...]) -> UOp:
     """`x` repeated to `shape`, with axes added in front."""
+    if x.shape == shape:
+        return x
     return x.reshape((1,) * (len(shape) - len(x.shape)) + x.shape).expand(shape)
 
 

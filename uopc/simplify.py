@@ -212,6 +212,17 @@ def nested_division(x: UOp, a: UOp, c: UOp) -> UOp | None:
     return x // UOp.const(d, x.dtype) if fits else None
 
 
+def widen_inside(x: UOp, y: UOp) -> UOp | None:
+    """cast(a + b)  →  cast(a) + cast(b), where neither the sum nor the cast changes a value."""
+    low, high = bounds(y)
+    if y.op in (Ops.ADD, Ops.MUL) and not cannot_wrap(y):
+        return None
+    if y.op in (Ops.IDIV, Ops.MOD) and bounds(y.src[1])[0] <= 0:
+        return None
+    fits = x.dtype.size > y.dtype.size and x.dtype.min <= low and high <= x.dtype.max
+    return UOp(y.op, tuple(s.cast(x.dtype) for s in y.src)) if fits else None
+
+
 def drop_gate(x: UOp, i: UOp, valid: UOp) -> UOp | None:
     """A load whose gate is always open, or always shut."""
     index = x.src[0]
@@ -270,6 +281,11 @@ simplify_rules = PatternMatcher([
     (i // j, divide_sum),
     (i % j, modulo_sum),
     (UPat(Ops.ADD, name="x", dtype=INTS), recombine),
+    (UPat(Ops.CAST, (UPat((Ops.ADD, Ops.MUL, Ops.IDIV, Ops.MOD), name="y", dtype=INTS),), name="x",
+          dtype=INTS), widen_inside),
+    (UPat(Ops.CAST, (UPat(Ops.CAST, (i,), name="y", dtype=INTS),), name="c", dtype=INTS),
+     lambda x, y, c: x.cast(c.dtype) if x.dtype.size < y.dtype.size < c.dtype.size
+     and x.dtype.min >= y.dtype.min else None),
     ((i + a) < c, compare_sum),
     ((i * a) < c, compare_multiple),
 ])

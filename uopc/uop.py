@@ -375,7 +375,9 @@ class UOp:
     # *** movement and reduction ***
 
     def reshape(self, shape: Sequence[int]) -> UOp:
-        shape = tuple(int(n) for n in shape)
+        if shape == self.shape:
+            return self
+        shape = tuple([int(n) for n in shape])
         if prod(shape) != prod(self.shape) or any(s < 0 for s in shape):
             raise ValueError(f"cannot reshape {self.shape} to {shape}: {prod(self.shape)} elements "
                              f"do not fit {prod(shape)}")
@@ -385,7 +387,7 @@ class UOp:
         return source if source.shape == shape else UOp(Ops.RESHAPE, (source,), shape)
 
     def expand(self, shape: Sequence[int]) -> UOp:
-        shape = tuple(int(n) for n in shape)
+        shape = tuple([int(n) for n in shape])
         if len(shape) != len(self.shape) or any(
                 new != old and old != 1 for new, old in zip(shape, self.shape, strict=True)):
             raise ValueError(f"cannot expand {self.shape} to {shape}: only axes of size 1 can "

@@ -68,7 +68,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--config", choices=CONFIGS, help="only this one, in this process")
     parser.add_argument("--steps", type=int, default=15, help="steady steps to time")
+    parser.add_argument("--kernels", action="store_true", help="single kernels against peers")
     options = parser.parse_args()
+    if options.kernels:
+        slowing = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")  # NumPy
+        subprocess.run([sys.executable, str(Path(__file__).with_name("kernels.py"))], check=True,
+                       env={k: v for k, v in os.environ.items() if k not in slowing})
+        return
     if options.config:
         measure(options.config, options.steps)
         return
