@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Literal, NamedTuple
 
-from uopc.uop import ALU, VECTOR, Ops, UOp, kind, ranges_below
+from uopc.uop import ALU, VECTOR, Ops, UOp, kind
 
 MAX_NESTING = 60  # of one inlined expression; clang refuses more than 256 brackets
 REPEATING = frozenset({Ops.MAX, Ops.MAXIMUM, Ops.REDUCE})  # C names their operands twice
@@ -19,6 +19,19 @@ REPEATING = frozenset({Ops.MAX, Ops.MAXIMUM, Ops.REDUCE})  # C names their opera
 class Step(NamedTuple):
     kind: Literal["open", "do", "close"]
     node: UOp  # a RANGE for open and close, else a statement
+
+
+def ranges_below(u: UOp) -> frozenset[UOp]:
+    """All RANGEs that `u` is made of, whether or not their loops are closed. Remembered."""
+    if u.op is Ops.RANGE:
+        return frozenset((u,))
+    found = u.__dict__.get("ranges")
+    if found is None:
+        for node in u.toposort(stop=lambda s: "ranges" in s.__dict__ or s.op is Ops.RANGE):
+            if node.op is not Ops.RANGE and "ranges" not in node.__dict__:
+                node.__dict__["ranges"] = frozenset().union(*map(ranges_below, node.src))
+        found = u.__dict__["ranges"]
+    return found
 
 
 def open_ranges(root: UOp) -> dict[UOp, frozenset[UOp]]:

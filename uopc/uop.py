@@ -429,19 +429,6 @@ class UOp:
         return UOp(Ops.REDUCE, (self,), (op, n)) if n else self
 
 
-def ranges_below(u: UOp) -> frozenset[UOp]:
-    """All RANGEs that `u` is made of, whether or not their loops are closed. Remembered."""
-    if u.op is Ops.RANGE:
-        return frozenset((u,))
-    found = u.__dict__.get("ranges")
-    if found is None:
-        for node in u.toposort(stop=lambda s: "ranges" in s.__dict__ or s.op is Ops.RANGE):
-            if node.op is not Ops.RANGE and "ranges" not in node.__dict__:
-                node.__dict__["ranges"] = frozenset().union(*map(ranges_below, node.src))
-        found = u.__dict__["ranges"]
-    return found
-
-
 def _rebuild(node: UOp, done: dict[UOp, UOp]) -> UOp:
     return node.replace(src=tuple([done[s] for s in node.src]))
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from uopc.bounds import bounds
 from uopc.dtype import dtypes
+from uopc.linearize import ranges_below
 from uopc.opt.target import Target, target
 from uopc.opt.transform import (
     Nest,
@@ -27,7 +28,7 @@ from uopc.opt.transform import (
     split_reduce,
     stride,
 )
-from uopc.uop import ALU, COMPARE, THREAD, UNROLL, VECTOR, Ops, UOp, kind, prod, ranges_below
+from uopc.uop import ALU, COMPARE, THREAD, UNROLL, VECTOR, Ops, UOp, kind, prod
 
 
 def optimize(kernel: UOp) -> UOp:

@@ -13,9 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import count
 
+from uopc.linearize import ranges_below
 from uopc.rewrite import graph_rewrite
 from uopc.simplify import linear, simplify_rules
-from uopc.uop import UNROLL, VECTOR, Ops, UOp, kind, ranges_below
+from uopc.uop import UNROLL, VECTOR, Ops, UOp, kind
 
 
 class Numbers:
