@@ -128,7 +128,8 @@ def _tile(nest: Nest, numbers: Numbers, machine: Target) -> list[Nest]:
     if lanes is None and len(reduces) == 1:
         return [_tile_reduction(nest, reduces[0], numbers, machine)]
     if lanes is None or len(reduces) > 1:
-        return [_unroll_innermost(nest, numbers) if not reduces else nest]
+        return [nest] if reduces else [_unroll_innermost(n, numbers)
+                                       for n in _in_blocks(nest, numbers, machine)]
     rows = _reused_axis(nest, lanes) if reduces else None
     if rows is None:
         return _lane_pieces(nest, lanes, 4 if reduces else 1, numbers, machine)
@@ -228,6 +229,30 @@ def _tile_reduction(nest: Nest, reduce: UOp, numbers: Numbers, machine: Target) 
         nest, outer, _ = split_reduce(nest, tile, lanes, numbers, VECTOR, lanes)
         return nest if outer is None else split_reduce(nest, outer, registers, numbers, UNROLL)[0]
     return nest
+
+
+def _in_blocks(nest: Nest, numbers: Numbers, machine: Target) -> list[Nest]:
+    """Where an outer loop takes smaller steps through what is read than an inner one (a transposed
+    copy): the inner loop in blocks, the blocks outermost, so that each line of the cache is used up
+    while it is there.
+
+        for i: for j: out[i, j] = a[j, i]   →   for jo: for i: for ji: out[i, jo*16 + ji] = ...
+    """
+    reads = [u.src[1] for u in accesses(nest) if u is not nest.store.src[0]]
+    for place in reversed(range(1, len(nest.loops))):
+        r = nest.loops[place]
+        far = any(abs(stride(i, outer) or 0) < abs(stride(i, r) or 0) and stride(i, outer)
+                  for i in reads for outer in nest.loops[:place])
+        if not far or r.arg[1] < 2 * machine.block:
+            continue
+        parts = []
+        for part, step in _pieces(nest, r, machine.block, numbers):
+            if step == machine.block:
+                part, blocks, _ = split(part, part.loops[place], step, numbers)
+                part = Nest(part.store, (blocks, *[s for s in part.loops if s is not blocks]))
+            parts.append(part)
+        return parts
+    return [nest]
 
 
 def _unroll_innermost(nest: Nest, numbers: Numbers) -> Nest:

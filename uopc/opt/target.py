@@ -19,6 +19,7 @@ class Target:
     registers: int
     threads: int
     min_threaded_work: int = 10_000    # operations (of scalars or vectors) that pay for threads
+    block: int = 16                    # elements of a line of the cache
     min_packed_reuse: int = 8          # times that a packed operand must be read
     min_packed_work: int = 32_768      # operations of a reduction whose operands may be packed
 
