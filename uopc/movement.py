@@ -114,6 +114,7 @@ class Movement:
         The result has the dtype in which `value` and this tensor meet.
         """
         ndim = len(self.uop.shape)
+        pairs = pairs.tolist() if hasattr(pairs, "tolist") else pairs  # a NumPy array
         if hasattr(pairs, "__index__"):
             pairs = [(pairs, pairs)] * ndim
         elif len(pairs) == 2 and all(hasattr(p, "__index__") for p in pairs):
