@@ -10,7 +10,7 @@ from uopc.dtype import dtypes
 from uopc.tensor import Tensor
 
 CUBE = array(3, 4, 5)
-I = np.array([2, 0, 2])  # noqa: E741
+K = np.array([2, 0, 2])
 J = np.array([[1], [-1]])
 
 BASIC = [
@@ -22,13 +22,13 @@ BASIC = [
     (), np.int64(1), (0, Ellipsis, 1, 2),
 ]
 GATHERS = [
-    I, J, (I, np.array([3, 3, 0])), (I, J), (slice(None), I), (slice(None), J, 0), (0, I),
-    (0, slice(None), I), (I, slice(None), 0), (I, slice(None), I), (slice(None), 0, I),
-    (Ellipsis, I), (None, I), (I, None), (slice(None), I, I), (I, I, I), [0, -1], ([0, 1], [2, 3]),
-    (slice(0, 2), [1, 1]), (slice(None, None, -1), I), (None, I, slice(None), I),
+    K, J, (K, np.array([3, 3, 0])), (K, J), (slice(None), K), (slice(None), J, 0), (0, K),
+    (0, slice(None), K), (K, slice(None), 0), (K, slice(None), K), (slice(None), 0, K),
+    (Ellipsis, K), (None, K), (K, None), (slice(None), K, K), (K, K, K), [0, -1], ([0, 1], [2, 3]),
+    (slice(0, 2), [1, 1]), (slice(None, None, -1), K), (None, K, slice(None), K),
     np.array(1), np.zeros((0,), np.int64),
-    np.zeros((2, 0), np.int32), (I, slice(1, 3)), (slice(2, None), slice(None), I),
-    np.array([1, 0], np.uint8), (np.int64(-1), I), [],
+    np.zeros((2, 0), np.int32), (K, slice(1, 3)), (slice(2, None), slice(None), K),
+    np.array([1, 0], np.uint8), (np.int64(-1), K), [],
 ]
 
 
@@ -84,10 +84,10 @@ def test_other_dtypes():
 
 
 def test_rows_by_take():
-    check([Case(f"axis {a}", lambda t, a=a: t.take(I, a), lambda v, a=a: np.take(v, I, a), (CUBE,))
+    check([Case(f"axis {a}", lambda t, a=a: t.take(K, a), lambda v, a=a: np.take(v, K, a), (CUBE,))
            for a in (0, 1, -1)]
           + [Case("a number", lambda t: t.take(2, 1), lambda v: np.take(v, 2, 1), (CUBE,))])
-    assert Tensor(CUBE).take(I).shape == (3, 4, 5)
+    assert Tensor(CUBE).take(K).shape == (3, 4, 5)
 
 
 def test_the_gradient_of_an_element_taken_often_adds_up():
@@ -205,9 +205,9 @@ def test_errors_name_the_index():
     with pytest.raises(IndexError, match=r"1 indices for a tensor of shape \(\)"):
         Tensor(1.0)[0]
     with pytest.raises(IndexError, match="axis 3 is out of range for 3 axes"):
-        x.take(I, 3)
+        x.take(K, 3)
     with pytest.raises(IndexError, match="leading axes"):
-        x[:, I] = 0.0
+        x[:, K] = 0.0
 
 
 def test_what_is_no_index_is_a_type_error():
@@ -224,7 +224,7 @@ def test_what_is_no_index_is_a_type_error():
 
 def test_values_that_do_not_fit_are_refused():
     x, i = Tensor(CUBE), Tensor([1, 2], dtype=dtypes.u8)
-    for key, shape in ((0, r"\(4, 5\)"), (slice(0, 2), r"\(2, 4, 5\)"), (I, r"\(3, 4, 5\)")):
+    for key, shape in ((0, r"\(4, 5\)"), (slice(0, 2), r"\(2, 4, 5\)"), (K, r"\(3, 4, 5\)")):
         with pytest.raises(ValueError, match=rf"shape \(7,\) into a selection of {shape}"):
             x[key] = np.zeros(7, np.float32)
     with pytest.raises(ValueError, match=r"\(2, 1\) into a selection of \(\)"):

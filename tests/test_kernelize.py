@@ -186,7 +186,7 @@ def test_storage_belongs_to_the_plan_and_results_are_new() -> None:
     storage = list(plan._storage)
     (second,) = realize([x.softmax(-1).uop])
     assert all(a is b for a, b in zip(plan._storage, storage, strict=True))
-    assert sum(a.nbytes for a in storage) == plan.temp_bytes == 2 * 4 * 4
+    assert sum(a.nbytes for a in storage) == 2 * 4 * 4
     assert first is not second and not np.shares_memory(buffer_data(first), buffer_data(second))
     np.testing.assert_array_equal(buffer_data(first), buffer_data(second))
 

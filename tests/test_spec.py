@@ -14,15 +14,15 @@ from uopc.dtype import dtypes
 from uopc.uop import ConstArg, Ops, ParamArg, UOp
 
 X = new_buffer(np.zeros((2, 3), np.float32))
-I = new_buffer(np.zeros((2, 3), np.int32))  # noqa: E741
+INDEX = new_buffer(np.zeros((2, 3), np.int32))
 B = new_buffer(np.zeros((2, 3), np.bool_))
 R = UOp(Ops.RANGE, (), (0, 3))
 PLACE = UOp(Ops.INDEX, (X, R))
 LOAD = UOp(Ops.LOAD, (PLACE,))
 
 BROKEN_SHAPE = [
-    UOp(Ops.ADD, (X, I)), UOp(Ops.ADD, (X,)), UOp(Ops.ADD, (X, X.permute((1, 0)))),
-    UOp(Ops.WHERE, (X, X, X)), UOp(Ops.WHERE, (B, X, I)), UOp(Ops.EXP2, (X, X)), UOp(Ops.ADD),
+    UOp(Ops.ADD, (X, INDEX)), UOp(Ops.ADD, (X,)), UOp(Ops.ADD, (X, X.permute((1, 0)))),
+    UOp(Ops.WHERE, (X, X, X)), UOp(Ops.WHERE, (B, X, INDEX)), UOp(Ops.EXP2, (X, X)), UOp(Ops.ADD),
     UOp(Ops.RESHAPE, (X,), (5,)), UOp(Ops.RESHAPE, (), (5,)), UOp(Ops.EXPAND, (X,), (4, 3)),
     UOp(Ops.PERMUTE, (X,), (0, 0)), UOp(Ops.SHRINK, (X,), ((0, 3), (0, 3))),
     UOp(Ops.PAD, (X,), ((-1, 0), (0, 0))), UOp(Ops.FLIP, (X,), (1, 0)), UOp(Ops.FLIP, (X,), (2,)),
@@ -30,7 +30,7 @@ BROKEN_SHAPE = [
     UOp(Ops.CONST, (), ConstArg(1, dtypes.f32)), UOp(Ops.CONST, (), ConstArg(1.5, dtypes.i32)),
     UOp(Ops.CONST, (), ConstArg(1, dtypes.bool)), UOp(Ops.STAGE, (X,), "elsewhere"),
     UOp(Ops.BUFFER, (), ParamArg(1, dtypes.f32, (-1,))), UOp(Ops.IOTA, (), (4, dtypes.f32)),
-    UOp(Ops.GATHER, (X, X)), UOp(Ops.SCATTER, (I, new_buffer(np.zeros(2, np.float32))), 4),
+    UOp(Ops.GATHER, (X, X)), UOp(Ops.SCATTER, (INDEX, new_buffer(np.zeros(2, np.float32))), 4),
     R, UOp(Ops.LOAD, (X,)),
 ]
 BROKEN_LOOPS = [

@@ -14,6 +14,7 @@ VARIABLES = {
     "GOMP_SPINCOUNT": ("10000", "how long idle threads of OpenMP spin before they sleep"),
     "DUMP": ("0", "1: print the loops of each new kernel after every pass"),
     "CC": ("", "the C compiler, with arguments if needed; else gcc, clang or cc is looked for"),
+    "XDG_CACHE_HOME": ("", "the user's cache folder; else ~/.cache"),
     "UOPC_CACHE": ("", "the folder of compiled objects; else the user's own cache folder"),
 }
 LEVELS = (0, 1)  # the optimizer levels that exist

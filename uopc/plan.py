@@ -65,10 +65,6 @@ class Plan:
         counters.kernels += len(self.kernels)
         return outs
 
-    @property
-    def temp_bytes(self) -> int:
-        return sum(dtype.size * size for dtype, size in self.temps)
-
 
 def _allocate(storage: Sequence[Storage]) -> list[np.ndarray]:
     return [np.empty(size, dtype.np) for dtype, size in storage]

@@ -127,7 +127,7 @@ def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
 def _usable_folder(wanted: str) -> Path:
     """`wanted`, or the user's own cache folder, made and private; else a temporary one, with a
     warning that names the reason."""
-    home_cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    home_cache = config.read("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     folder = Path(wanted or os.path.join(home_cache, "uopc"))
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

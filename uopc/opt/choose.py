@@ -55,10 +55,10 @@ def accesses(nest: Nest) -> list[UOp]:
     return [u for u in nest.store.toposort() if u.op is Ops.INDEX]
 
 
-def moves_by(nest: Nest, r: UOp) -> set[int | None]:
-    """The strides of all accesses along `r`; None among them for one that has none, or a gate."""
+def moves_by(places: list[UOp], r: UOp) -> set[int | None]:
+    """The strides of memory accesses along `r`; None for one that has none, or a gate along it."""
     return {None if len(u.src) > 2 and r in ranges_below(u.src[2]) else stride(u.src[1], r)
-            for u in accesses(nest)}
+            for u in places}
 
 
 def vector_width(nest: Nest, r: UOp) -> int | None:
@@ -90,18 +90,18 @@ def _merge_all(nest: Nest, numbers: Numbers) -> Nest:
     while k + 1 < len(nest.loops):
         merged = merge(nest, nest.loops[k], nest.loops[k + 1], numbers)
         nest, k = (merged, k) if merged else (nest, k + 1)
-    changed = True
-    while changed:
-        changed = False
-        for reduce in nest.reduces():
-            for a, b in zip(reduce.src[1:], reduce.src[2:], strict=False):
-                merged = merge_reduce(nest, reduce, a, b, numbers)
-                if merged:
-                    nest, changed = merged, True
-                    break
-            if changed:
-                break
+    while (merged := _merge_in_reduces(nest, numbers)) is not None:
+        nest = merged
     return nest
+
+
+def _merge_in_reduces(nest: Nest, numbers: Numbers) -> Nest | None:
+    """The first two ranges of a reduction that merge, merged; None if there are none."""
+    for reduce in nest.reduces():
+        for a, b in zip(reduce.src[1:], reduce.src[2:], strict=False):
+            if merged := merge_reduce(nest, reduce, a, b, numbers):
+                return merged
+    return None
 
 
 def _at_panels(nest: Nest, numbers: Numbers) -> list[Nest]:
@@ -152,7 +152,7 @@ def _lane_axis(nest: Nest, machine: Target) -> UOp | None:
         if stride(nest.store.src[0].src[1], r) == 1:
             width = vector_width(nest, r)
             fits = width is not None and r.arg[1] >= machine.lanes(width)
-            return r if fits and moves_by(nest, r) <= {0, 1} else None
+            return r if fits and moves_by(accesses(nest), r) <= {0, 1} else None
     return None
 
 
@@ -212,8 +212,7 @@ def _tile_reduction(nest: Nest, reduce: UOp, numbers: Numbers, machine: Target) 
     """Vector accumulators along a contiguous range of the reduction, four at a time."""
     reads = [u.src[0] for u in reduce.toposort() if u.op is Ops.LOAD]
     for r in reversed(reduce.src[1:]):
-        strides = {None if len(u.src) > 2 and r in ranges_below(u.src[2]) else stride(u.src[1], r)
-                   for u in reads}
+        strides = moves_by(reads, r)
         width = vector_width(nest, r)
         if width is None or 1 not in strides or not strides <= {0, 1}:
             continue
