@@ -37,7 +37,7 @@ FLAGS = ("-O2", "-march=native", "-fPIC", "-shared", "-std=gnu11", "-fwrapv", "-
 DIGEST_BYTES = hashlib.sha256().digest_size
 
 
-_lock = threading.Lock()  # around the counters
+_lock = threading.Lock()  # around the counters, and what is said once
 
 
 class CompileError(RuntimeError):
@@ -96,9 +96,6 @@ def openmp(command: tuple[str, ...]) -> bool:
         source.write_text("#include <omp.h>\nint f(void) { return omp_get_max_threads(); }\n")
         probe = _run([*command, "-fopenmp", "-fPIC", "-shared", str(source), "-o",
                       str(Path(scratch, "probe.so"))])
-    if probe.returncode and config.debug() >= 1:
-        print(f"uopc: {shlex.join(command)} has no OpenMP; kernels run on one thread",
-              file=sys.stderr)
     return probe.returncode == 0
 
 
@@ -229,6 +226,7 @@ def _explain(stderr: str, src: str, kept: Path, command: Sequence[str]) -> str:
 
 _SIGNATURE = re.compile(r"^void (\w+)\(([^)]*)\)", re.MULTILINE)
 _loaded: dict[str, ctypes.CDLL] = {}
+_threads_are_said = threading.Event()
 
 
 def _load(src: str) -> ctypes.CDLL:
@@ -242,7 +240,21 @@ def _load(src: str) -> ctypes.CDLL:
         except OSError as error:
             raise CompileError(f"cannot load the compiled kernel {path} ({error}); if its folder "
                                "is mounted noexec, set UOPC_CACHE to another") from None
+        if "#pragma omp" in src and config.debug() >= 1:
+            _say_threads(_loaded[src])
     return _loaded[src]
+
+
+def _say_threads(library: ctypes.CDLL) -> None:
+    """Once: how many threads there are for the loops that are shared out, and why."""
+    with _lock:
+        if _threads_are_said.is_set():
+            return
+        _threads_are_said.set()
+    command = compiler()
+    said = f"{library.omp_get_max_threads()} (OpenMP; OMP_NUM_THREADS sets another number)" \
+        if openmp(command) else f"1 ({shlex.join(command)} has no OpenMP)"
+    print(f"uopc: threads: {said}", file=sys.stderr)
 
 
 def _one_thread_in_child() -> None:
