@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from uopc.uop import Ops, UOp
+from uopc.uop import VECTOR, Ops, UOp, kind
 
 Bounds = tuple[int, int]
 
@@ -50,7 +50,7 @@ def _derive(u: UOp) -> Bounds:
     if u.op is Ops.CONST:
         return int(u.arg.value), int(u.arg.value)
     if u.op is Ops.RANGE:
-        return 0, max(0, u.arg[1] - 1)
+        return 0, max(0, (u.arg[3] if kind(u) == VECTOR else u.arg[1]) - 1)  # lanes count whole
     if u.op is Ops.IOTA:
         return (0, max(0, u.arg[0] - 1)) if u.arg[0] - 1 <= whole[1] else whole
     if u.op not in _RULES or any(s.dtype.is_float for s in u.src):

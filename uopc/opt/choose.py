@@ -12,9 +12,9 @@ and no operation is special.
 """
 from __future__ import annotations
 
-from uopc.bounds import bounds
-from uopc.dtype import dtypes
 from uopc.linearize import ranges_below
+from uopc.opt.access import accesses, cut_tail, lanes_along, moves_by, value_nodes, vector_width
+from uopc.opt.cuts import pieces, regular_parts
 from uopc.opt.target import Target, target
 from uopc.opt.transform import (
     Nest,
@@ -22,13 +22,12 @@ from uopc.opt.transform import (
     mark,
     merge,
     merge_reduce,
-    partition,
     partition_reduce,
     split,
     split_reduce,
     stride,
 )
-from uopc.uop import ALU, COMPARE, THREAD, UNROLL, VECTOR, Ops, UOp, kind, prod
+from uopc.uop import ALU, THREAD, UNROLL, VECTOR, Ops, UOp, kind, prod
 
 
 def optimize(kernel: UOp) -> UOp:
@@ -37,7 +36,8 @@ def optimize(kernel: UOp) -> UOp:
     if None in nests:
         return kernel  # a statement that waits for another: loops stay as they are
     numbers, machine = Numbers(kernel), target()
-    nests = [part for nest in nests for part in _at_panels(_merge_all(nest, numbers), numbers)]
+    nests = [part for nest in nests
+             for part in regular_parts(_merge_all(nest, numbers), numbers, machine)]
     done = [tile for nest in nests for tile in _tile(nest, numbers, machine)]
     return UOp(Ops.SINK, tuple(_thread(n, numbers, machine).end() for n in done))
 
@@ -46,39 +46,6 @@ def _nest_of(s: UOp) -> Nest | None:
     store, loops = (s.src[0], s.src[1:]) if s.op is Ops.END else (s, ())
     waits = any(u.op is Ops.END or (u.op is Ops.LOAD and len(u.src) > 1) for u in store.toposort())
     return None if waits else Nest(store, loops)
-
-
-# *** strides ***
-
-
-def accesses(nest: Nest) -> list[UOp]:
-    return [u for u in nest.store.toposort() if u.op is Ops.INDEX]
-
-
-def moves_by(places: list[UOp], r: UOp) -> set[int | None]:
-    """The strides of memory accesses along `r`; None for one that has none, or a gate along it."""
-    return {None if len(u.src) > 2 and r in ranges_below(u.src[2]) else stride(u.src[1], r)
-            for u in places}
-
-
-def vector_width(nest: Nest, r: UOp) -> int | None:
-    """Bytes per lane if all values that depend on `r` are of one width (bools adapt), else None."""
-    widths = set()
-    for u in _value_nodes(nest):
-        if r not in ranges_below(u):
-            continue
-        typed = u.src if u.op in COMPARE else (u,)
-        widths |= {s.dtype.size for s in typed if s.dtype not in (None, dtypes.bool)
-                   and s.op not in (Ops.INDEX, Ops.CONST)
-                   and not (s.op is Ops.RANGE and u.op not in COMPARE)}
-        if u.op is Ops.REDUCE and u.dtype is dtypes.bool:
-            return None
-    return widths.pop() if widths in ({4}, {8}) else None
-
-
-def _value_nodes(nest: Nest) -> set[UOp]:
-    """What is computed to be stored, the addresses left out."""
-    return set(nest.store.src[1].toposort(stop=lambda u: u.op is Ops.INDEX))
 
 
 # *** the decision ***
@@ -104,45 +71,48 @@ def _merge_in_reduces(nest: Nest, numbers: Numbers) -> Nest | None:
     return None
 
 
-def _at_panels(nest: Nest, numbers: Numbers) -> list[Nest]:
-    """A loop r that an index takes apart, as in r//16 and r%16, becomes two."""
-    for place, r in enumerate(nest.loops):
-        cuts = {u.src[1].arg.value for u in nest.store.toposort()
-                if u.op in (Ops.IDIV, Ops.MOD) and u.src[0] in (r, r.cast(u.dtype))
-                and u.src[1].op is Ops.CONST}
-        cut = max((c for c in cuts if 1 < c < r.arg[1]), default=None)
-        if cut is None:
-            continue
-        parts = []
-        for part, step in _pieces(nest, r, cut, numbers):
-            if step == cut:
-                part, _, _ = split(part, part.loops[place], cut, numbers)
-            parts += _at_panels(part, numbers)
-        return parts
-    return [nest]
-
-
 def _tile(nest: Nest, numbers: Numbers, machine: Target) -> list[Nest]:
     reduces = nest.reduces()
     lanes = _lane_axis(nest, machine)
     if lanes is None and len(reduces) == 1:
         return [_tile_reduction(nest, reduces[0], numbers, machine)]
+    if not reduces:
+        parts = _in_blocks(nest, numbers, machine)
+        if lanes is None:
+            return [_unroll_innermost(n, numbers, machine) for n in parts]
+        return [p for n in parts
+                for p in _lane_pieces(n, _lane_axis(n, machine), 4, numbers, machine)]
     if lanes is None or len(reduces) > 1:
-        return [nest] if reduces else [_unroll_innermost(n, numbers)
-                                       for n in _in_blocks(nest, numbers, machine)]
-    rows = _reused_axis(nest, lanes) if reduces else None
-    if rows is None:
-        return _lane_pieces(nest, lanes, 4 if reduces else 1, numbers, machine)
-    # rows run inside columns, so that a panel of the right operand stays in cache
-    others = [r for r in nest.loops if r is not lanes and r is not rows]
-    nest = Nest(nest.store, (*others, lanes, rows))
-    height, width = machine.tile
-    result = []
-    for part, step in _pieces(nest, rows, height, numbers):
-        lanes, rows = part.loops[len(others):]
-        part, _, _ = split(part, rows, step, numbers, UNROLL)
-        result += _lane_pieces(part, lanes, width, numbers, machine)
+        return [nest]
+    rows = _reused_axes(nest, lanes)
+    if not rows:
+        return _lane_pieces(nest, lanes, 4, numbers, machine)
+    row, (height, width), result = rows[-1], machine.tile, []
+    for part, step in pieces(nest, row, height, numbers):
+        part, _, _ = split(part, part.loops[nest.loops.index(row)], step, numbers, UNROLL)
+        for chunk in _in_chunks(part, numbers, machine):
+            result += _lane_pieces(chunk, _lane_axis(chunk, machine), width, numbers, machine)
     return result
+
+
+def _in_chunks(nest: Nest, numbers: Numbers, machine: Target) -> list[Nest]:
+    """The tiles of a product in chunks whose rows of the left operand stay in cache while all
+    columns go by: (..., tiles, rows, lanes) → (..., chunks, lanes, tiles, rows)."""
+    lanes = _lane_axis(nest, machine)
+    tiles = [r for r in _reused_axes(nest, lanes) if kind(r) is None][-1:]
+    if not tiles:
+        return [nest]
+    place, count = nest.loops.index(tiles[0]), tiles[0].arg[1]
+    row = sum(prod(r.arg[1] for r in u.src[1:]) * u.dtype.size for u in nest.reduces())
+    limit = max(1, min(machine.cache // 4 // (row * machine.tile[0]),
+                       count // (4 * machine.threads)))
+    size = max(n for n in range(1, limit + 1) if count % n == 0)
+    chunks = []
+    for part, step in pieces(nest, tiles[0], size if 2 * size > limit else limit, numbers):
+        part, _, tile = split(part, part.loops[place], step, numbers)
+        inner = [_lane_axis(part, machine), tile, *[r for r in part.loops if kind(r) == UNROLL]]
+        chunks.append(Nest(part.store, (*[r for r in part.loops if r not in inner], *inner)))
+    return chunks
 
 
 def _lane_axis(nest: Nest, machine: Target) -> UOp | None:
@@ -150,62 +120,41 @@ def _lane_axis(nest: Nest, machine: Target) -> UOp | None:
     not move everything that is read."""
     for r in reversed(nest.loops):
         if stride(nest.store.src[0].src[1], r) == 1:
-            width = vector_width(nest, r)
-            fits = width is not None and r.arg[1] >= machine.lanes(width)
+            lanes = lanes_along(nest, r, machine)
+            fits = kind(r) == VECTOR or (lanes is not None and r.arg[1] >= lanes)
             return r if fits and moves_by(accesses(nest), r) <= {0, 1} else None
     return None
 
 
-def _reused_axis(nest: Nest, lanes: UOp) -> UOp | None:
-    """An output loop along which something that moves with the lanes stays, and something that
-    does not move with them moves."""
+def _reused_axes(nest: Nest, lanes: UOp) -> list[UOp]:
+    """The output loops along which something that moves with the lanes stays, and something that
+    does not move with them moves: the rows of a product."""
     reads = [u.src[0].src[1] for u in nest.store.toposort() if u.op is Ops.LOAD]
-    for r in reversed(nest.loops):
-        if r is not lanes and any(stride(i, r) == 0 and stride(i, lanes) == 1 for i in reads) \
-                and any(stride(i, r) != 0 and stride(i, lanes) == 0 for i in reads):
-            return r
-    return None
-
-
-def _pieces(nest: Nest, r: UOp, step: int, numbers: Numbers) -> list[tuple[Nest, int]]:
-    """The loop `r` as a part that `step` divides, and what is left, in the same place among the
-    loops; each with its step."""
-    size = r.arg[1]
-    whole = size // step * step
-    if whole in (0, size):
-        return [(nest, step if whole else size)]
-    main, rest = partition(nest, r, whole, numbers)
-    return [(main, step), (rest, size - whole)]
+    return [r for r in nest.loops if r is not lanes
+            and any(stride(i, r) == 0 and stride(i, lanes) == 1 for i in reads)
+            and any(stride(i, r) != 0 and stride(i, lanes) == 0 for i in reads)]
 
 
 def _lane_pieces(nest: Nest, r: UOp, registers: int, numbers: Numbers,
                  machine: Target) -> list[Nest]:
-    """The loop `r` as vectors: tiles of several registers, then fewer, then the lanes left."""
-    place = nest.loops.index(r)
-    lanes = machine.lanes(vector_width(nest, r))
-    result = []
-    for part, step in _pieces(nest, r, registers * lanes, numbers):
-        for piece, width in _pieces(part, part.loops[place], step // lanes * lanes or step,
-                                    numbers):
-            result.append(_vectorize(piece, piece.loops[place], width, lanes, numbers))
-    return result
+    """The loop `r` as vectors: tiles of several registers, then fewer; lanes that are left as a
+    part of a register, where reading the whole one stays inside every buffer, else one by one."""
+    if kind(r) == VECTOR:
+        return [nest]
+    place, lanes, tail = nest.loops.index(r), lanes_along(nest, r, machine), []
+    whole = r.arg[1] // lanes * lanes
+    if whole < r.arg[1]:
+        nest, rest = cut_tail(nest, r, whole, lanes, numbers)
+        tail = [rest]
+    return [_vectorize(part, part.loops[place], width, lanes, numbers)
+            for part, width in pieces(nest, nest.loops[place], registers * lanes, numbers)] + tail
 
 
 def _vectorize(nest: Nest, r: UOp, width: int, lanes: int, numbers: Numbers) -> Nest:
-    """`width` elements along `r` as registers; fewer than a register's lanes as a part of one,
-    where reading the whole register stays inside every buffer, else as a plain loop."""
-    if width < lanes:
-        safe = width == r.arg[1] and all(_may_overhang(u, r, lanes - width)
-                                         for u in accesses(nest) if u is not nest.store.src[0])
-        return split(nest, r, width, numbers, VECTOR, lanes)[0] if safe else nest
+    """`width` elements along `r` as registers."""
     nest, _, tile = split(nest, r, width, numbers)
     nest, registers, _ = split(nest, tile, lanes, numbers, VECTOR, lanes)
     return nest if registers is None else mark(nest, registers, numbers, UNROLL)
-
-
-def _may_overhang(access: UOp, r: UOp, extra: int) -> bool:
-    return stride(access.src[1], r) == 0 or \
-        bounds(access.src[1])[1] + extra < prod(access.src[0].shape)
 
 
 def _tile_reduction(nest: Nest, reduce: UOp, numbers: Numbers, machine: Target) -> Nest:
@@ -231,41 +180,66 @@ def _tile_reduction(nest: Nest, reduce: UOp, numbers: Numbers, machine: Target) 
 
 
 def _in_blocks(nest: Nest, numbers: Numbers, machine: Target) -> list[Nest]:
-    """Where an outer loop takes smaller steps through what is read than an inner one (a transposed
-    copy): the inner loop in blocks, the blocks outermost, so that each line of the cache is used up
-    while it is there.
+    """Where the loop that is contiguous in memory is not the same for what is read and what is
+    written (a transposed copy): blocks of both, so that each line of the cache is used up while it
+    is there; the reads innermost.
 
-        for i: for j: out[i, j] = a[j, i]   →   for jo: for i: for ji: out[i, jo*16 + ji] = ...
+        for i: for j: out[i, j] = a[j, i]  →  for io: for jo: for ji: for ii: ...
+
+    Where it is the same, but an outer loop takes smaller steps through what is read than an inner
+    one: the inner loop in blocks, the blocks outermost.
+
+        for i: for j: for k: out[i, j, k] = a[j, i, k]  →  for jo: for i: for ji: for k: ...
     """
+    written = next((r for r in nest.loops if stride(nest.store.src[0].src[1], r) == 1), None)
     reads = [u.src[1] for u in accesses(nest) if u is not nest.store.src[0]]
+    for r in nest.loops:
+        if r.arg[1] >= machine.block and r is not written and \
+                any(stride(i, r) == 1 and stride(i, written) not in (0, 1) for i in reads):
+            return _in_square_blocks(nest, written, r, numbers, machine)
     for place in reversed(range(1, len(nest.loops))):
         r = nest.loops[place]
         far = any(abs(stride(i, outer) or 0) < abs(stride(i, r) or 0) and stride(i, outer)
                   for i in reads for outer in nest.loops[:place])
-        if not far or r.arg[1] < 2 * machine.block:
-            continue
-        parts = []
-        for part, step in _pieces(nest, r, machine.block, numbers):
-            if step == machine.block:
-                part, blocks, _ = split(part, part.loops[place], step, numbers)
-                part = Nest(part.store, (blocks, *[s for s in part.loops if s is not blocks]))
-            parts.append(part)
-        return parts
+        if far and r.arg[1] >= 2 * machine.block:
+            parts = []
+            for part, step in pieces(nest, r, machine.block, numbers):
+                if step == machine.block:
+                    part, blocks, _ = split(part, part.loops[place], step, numbers)
+                    part = Nest(part.store, (blocks, *[s for s in part.loops if s is not blocks]))
+                parts.append(part)
+            return parts
     return [nest]
 
 
-def _unroll_innermost(nest: Nest, numbers: Numbers) -> Nest:
+def _in_square_blocks(nest: Nest, written: UOp, read: UOp, numbers: Numbers,
+                      machine: Target) -> list[Nest]:
+    """(..., written, read) → (..., read blocks, written blocks, in the block: written, read)."""
+    others = [s for s in nest.loops if s not in (written, read)]
+    place, parts = len(others), []
+    for rows, height in pieces(Nest(nest.store, (*others, written, read)), written, machine.block,
+                               numbers):
+        rows, _, _ = split(rows, rows.loops[place], height, numbers)
+        for part, width in pieces(rows, rows.loops[-1], machine.block, numbers):
+            *around, inner_row, column = part.loops
+            part, outer, inner = split(part, column, width, numbers)
+            blocks = around[place:]  # of rows, if there are several
+            order = (*around[:place], *[outer] * (outer is not None), *blocks, inner_row, inner)
+            parts.append(Nest(part.store, order))
+    return parts
+
+
+def _unroll_innermost(nest: Nest, numbers: Numbers, machine: Target) -> Nest:
     """A loop that cannot be vectors at least needs fewer steps."""
-    for factor in (8, 4, 2):
-        if nest.loops and nest.loops[-1].arg[1] % factor == 0 and nest.loops[-1].arg[1] > 0:
-            return split(nest, nest.loops[-1], factor, numbers, UNROLL)[0]
-    return nest
+    size = nest.loops[-1].arg[1] if nest.loops else 0
+    factor = size if size <= machine.block else next((n for n in (8, 4, 2) if size % n == 0), 1)
+    return split(nest, nest.loops[-1], factor, numbers, UNROLL)[0] if factor > 1 else nest
 
 
 def _thread(nest: Nest, numbers: Numbers, machine: Target) -> Nest:
     """Share out the outermost loop that has a step for each thread, if the work pays for it."""
     work = prod(s.arg[1] for s in ranges_below(nest.store))
-    work *= 1 + sum(u.op in ALU for u in _value_nodes(nest))
+    work *= 1 + sum(u.op in ALU for u in value_nodes(nest))
     work //= max((s.arg[3] for s in ranges_below(nest.store) if kind(s) == VECTOR), default=1)
     plain = [r for r in nest.loops if kind(r) is None]
     if work < machine.min_threaded_work or machine.threads < 2 or not plain:

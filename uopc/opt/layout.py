@@ -82,7 +82,8 @@ def _packed(x: UOp, machine: Target) -> UOp | None:
         panel = machine.tile[1] * machine.lanes(x.dtype.size)
         return _in_panels(once, k - 1, panel).expand(x.shape)
     moving = [a for a in range(k - 1) if once.shape[a] > 1]
-    if not moving or strides(once)[k] == 1:
+    reuse = prod(x.shape[a] for a in same)
+    if not moving or (strides(once)[k] == 1 and reuse < machine.min_copied_reuse):
         return None
     return _in_panels(once, moving[-1], machine.tile[0]).expand(x.shape)
 

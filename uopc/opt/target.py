@@ -7,20 +7,24 @@ from __future__ import annotations
 import functools
 import os
 from dataclasses import dataclass
+from pathlib import Path
 
 from uopc.runtime import compiler, macros
 
 
 @dataclass(frozen=True)
 class Target:
-    """`vector_bytes` wide registers, `registers` of them; `threads` that may run at once."""
+    """`vector_bytes` wide registers, `registers` of them; `threads` that may run at once; `cache`
+    bytes of a core's own cache."""
 
     vector_bytes: int
     registers: int
     threads: int
+    cache: int
     min_threaded_work: int = 10_000    # operations (of scalars or vectors) that pay for threads
     block: int = 16                    # elements of a line of the cache
     min_packed_reuse: int = 8          # times that a packed operand must be read
+    min_copied_reuse: int = 512        # the same where what it is read for is contiguous already
     min_packed_work: int = 32_768      # operations of a reduction whose operands may be packed
 
     def lanes(self, width: int) -> int:
@@ -46,4 +50,17 @@ def target() -> Target:
     """The description of this machine, for the compiler in use."""
     defined = macros(compiler())
     width, registers = next((sizes for name, *sizes in INSTRUCTION_SETS if name in defined), PLAIN)
-    return Target(width, registers, len(os.sched_getaffinity(0)))
+    return Target(width, registers, usable_cores(), _cache_size())
+
+
+def usable_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _cache_size() -> int:
+    """Bytes of a core's second-level cache; half a MiB where the system does not tell."""
+    try:
+        size = Path("/sys/devices/system/cpu/cpu0/cache/index2/size").read_text().strip()
+        return int(size.removesuffix("K")) << 10
+    except (OSError, ValueError):
+        return 1 << 19

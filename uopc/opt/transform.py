@@ -36,7 +36,8 @@ class Nest:
     loops: tuple[UOp, ...]
 
     def end(self) -> UOp:
-        return UOp(Ops.END, (self.store, *self.loops)) if self.loops else self.store
+        loops = [r for r in self.loops if r.arg[1] != 1 or r in ranges_below(self.store)]
+        return UOp(Ops.END, (self.store, *loops)) if loops else self.store
 
     def replaced(self, mapping: dict[UOp, UOp], loops: tuple[UOp, ...]) -> Nest:
         """The nest with ranges replaced in its store, simplified, under other loops."""
@@ -82,9 +83,10 @@ def reduce_over(nest: Nest, r: UOp) -> UOp:
     return next(u for u in nest.reduces() if r in u.src[1:])
 
 
-def partition(nest: Nest, r: UOp, at: int, numbers: Numbers) -> tuple[Nest, Nest]:
-    """Two nests: r below `at`, and r from there on. All their loops are distinct."""
-    low, high = numbers.range(at), numbers.range(r.arg[1] - at)
+def partition(nest: Nest, r: UOp, at: int, numbers: Numbers,
+              *how: object) -> tuple[Nest, Nest]:
+    """Two nests: r below `at`, and r from there on, marked. All their loops are distinct."""
+    low, high = numbers.range(at), numbers.range(r.arg[1] - at, *how)
     first = _renumbered(nest, {r: low.cast(r.dtype)}, {r: low}, numbers)
     second = _renumbered(nest, {r: high.cast(r.dtype) + at}, {r: high}, numbers)
     return first, second
@@ -92,10 +94,8 @@ def partition(nest: Nest, r: UOp, at: int, numbers: Numbers) -> tuple[Nest, Nest
 
 def _renumbered(nest: Nest, values: dict[UOp, UOp], loops: dict[UOp, UOp],
                 numbers: Numbers) -> Nest:
-    fresh = {}
-    for s in nest.store.toposort():
-        if s.op is Ops.RANGE and s not in values:
-            fresh[s] = numbers.range(s.arg[1], *s.arg[2:])
+    ranges = sorted({*ranges_below(nest.store), *nest.loops}, key=lambda s: s.arg[0])
+    fresh = {s: numbers.range(s.arg[1], *s.arg[2:]) for s in ranges if s not in values}
     mapping = {**fresh, **values}
     return nest.replaced(mapping, tuple(loops.get(s, fresh.get(s, s)) for s in nest.loops))
 
