@@ -13,6 +13,7 @@ import re
 from uopc.dtype import dtypes
 from uopc.linearize import contiguous_start
 from uopc.render_c import FUNCTIONS, Body
+from uopc.simplify import INEXACT
 from uopc.uop import VECTOR, Ops, UOp, kind
 
 TYPE_NAME = re.compile(r"\b([a-z]\d+)x(\d+)(u?)\b")
@@ -169,10 +170,13 @@ class VectorBody(Body):
         if u.dtype is dtypes.bool:
             c, x, y = (self.vector(s, u) for s in u.src)
             return f"(({c}&{x})|(~{c}&{y}))"
-        a, b = self.vector(a, u), self.vector(b, u)
         if self.lane_of[condition] is None:
-            return f"({self.text(condition)}?{a}:{b})"
-        return f"{self.select(u)}({self.text(condition)}, {a}, {b})"
+            return f"({self.text(condition)}?{self.vector(a, u)}:{self.vector(b, u)})"
+        mask = self.text(condition)
+        for call, other, wanted in ((a, b, mask), (b, a, f"~{mask}")):
+            if call.op in INEXACT and call not in self.lines and self.lane_of[call] is not None:
+                return self.lanewise_where(call, wanted, other)
+        return f"{self.select(u)}({mask}, {self.vector(a, u)}, {self.vector(b, u)})"
 
     def select(self, u: UOp) -> str:
         """The name of the function that chooses lanes of u's type by a mask."""
@@ -185,20 +189,42 @@ class VectorBody(Body):
 
     def lanewise(self, u: UOp) -> str:
         """A call of a function that computes lane by lane what has no vector form in C."""
+        name, params, args, value = self.one_lane(u)
+        result, lanes = self.c_type(u), self.lane_of[u].arg[3]
+        self.helpers[name] = (
+            f"static inline {result} {name}({params}) {{\n  {result} y;\n"
+            f"  for (int k = 0; k < {lanes}; k++) y[k] = {value};\n"
+            "  return y;\n}\n")
+        return f"{name}({args})"
+
+    def lanewise_where(self, u: UOp, mask: str, other: UOp) -> str:
+        """The same in the lanes of a mask alone, where few may be; the others are those of `other`.
+        What calls the C library stands in a function of its own, so that the registers of the loop
+        around need not be saved."""
+        name, params, args, value = self.one_lane(u)
+        result, lanes, of_mask = self.c_type(u), self.lane_of[u].arg[3], self.mask_type(u)
+        numbers = [f"x{k}" for k in range(len(u.src))]
+        self.helpers[f"{name}_where"] = (
+            f"static __attribute__((noinline, cold)) {result} {name}_some({of_mask} c, {result} y, "
+            f"{params}) {{\n"
+            f"  for (int k = 0; k < {lanes}; k++) if (c[k]) y[k] = {value};\n"
+            "  return y;\n}\n"
+            f"static inline {result} {name}_where({of_mask} c, {result} y, {params}) {{\n"
+            f"  int any = 0;\n  for (int k = 0; k < {lanes}; k++) any |= c[k];\n"
+            f"  return any ? {name}_some(c, y, {', '.join(numbers)}) : y;\n}}\n")
+        return f"{name}_where({mask}, {self.vector(other, u)}, {args})"
+
+    def one_lane(self, u: UOp) -> tuple[str, str, str, str]:
+        """Of a function that computes `u` lane by lane: name, parameters, arguments, lane k."""
         vectors = [self.vector(s, u) for s in u.src]
         types = [f"{s.dtype.name}x{self.lane_of[u].arg[3]}" for s in u.src]
-        result = self.c_type(u)
         scalars = [UOp(Ops.ACC, (), (f"_{k}", s.dtype)) for k, s in enumerate(u.src)]
         one = Body.__new__(Body)
         one.names = {s: f"x{k}[k]" for k, s in enumerate(scalars)}
         value = one.plain_alu(u.replace(src=tuple(scalars)), list(one.names.values()))
-        name = f"{u.op.name.lower()}_{'_'.join([*types, result])}"
+        name = f"{u.op.name.lower()}_{'_'.join([*types, self.c_type(u)])}"
         params = ", ".join(f"{t} x{k}" for k, t in enumerate(types))
-        self.helpers[name] = (
-            f"static inline {result} {name}({params}) {{\n  {result} y;\n"
-            f"  for (int k = 0; k < {self.lane_of[u].arg[3]}; k++) y[k] = {value};\n"
-            "  return y;\n}\n")
-        return f"{name}({', '.join(vectors)})"
+        return name, params, ", ".join(vectors), value
 
     def across_lanes(self, u: UOp) -> str:
         """The lanes of a vector combined by halves; of a part of one, in order."""
