@@ -147,3 +147,36 @@ def test_products_whose_points_exceed_32_bits() -> None:
     assert "vector_size" in plan.kernels[-1].src
     (out,) = plan.run([buffer_data(u) for u in inputs])
     np.testing.assert_allclose(out.reshape(n, n), a @ b, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("n", [1, 31, 33, 2047, 2049, 4099, 62_500, 300_001])
+def test_long_sums_keep_their_accuracy(n: int) -> None:
+    """Of equal numbers, whose rounding errors all point the same way, and of random ones."""
+    rng = np.random.default_rng(n)
+    for values in (np.full(n, 1.23456, np.float32), rng.random(n, np.float32)):
+        columns = np.stack([values] * 9, axis=1)
+        for t, want in ((Tensor(values).sum(), values), (Tensor(columns).sum(0), columns),
+                        (Tensor(columns.T.copy()).sum(1), columns),
+                        (Tensor(values[None]) @ Tensor(columns), columns * values[:, None])):
+            exact = want.sum(0, dtype=np.float64)
+            (got,) = realize([t.uop], opt=1)
+            np.testing.assert_allclose(buffer_data(got).ravel(), exact, rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(300_007,), (3, 100_003), (2, 70_001, 2), (2053, 2053)])
+def test_long_reductions_in_parts(shape: tuple[int, ...]) -> None:
+    values = np.random.default_rng(0).integers(-1000, 1000, shape)
+    for dtype in (np.int32, np.float64):
+        t = Tensor(values.astype(dtype))
+        reductions = [t.sum(), t.max(), t.min(), (t > 998).any(), t.argmax(),
+                      *[f for axis in range(len(shape)) for f in (t.sum(axis), t.max(axis))]]
+        levels_agree(*reductions, rtol=1e-12)
+
+
+def test_padding_is_cut_off_the_loops() -> None:
+    """The parts that are not padding are plain vector copies; no element asks where it is."""
+    x = Tensor(np.arange(65 * 40, dtype=np.float32).reshape(65, 40))
+    padded = x.pad(((15, 16), (0, 8))).contiguous()
+    levels_agree(padded, x.pad(((3, 0), (0, 1))), x.pad(((0, 7), (5, 2))).T.contiguous())
+    plan, _ = make_plan([padded.uop], opt=1)
+    assert "?" not in plan.kernels[0].src

@@ -15,6 +15,7 @@ import numpy as np
 
 from uopc.counters import counters
 from uopc.dtype import DType
+from uopc.memory import empty_array
 from uopc.runtime import Program
 
 Ref = tuple[str, int]  # ("in", i), ("tmp", j) or ("out", r)
@@ -67,7 +68,7 @@ class Plan:
 
 
 def _allocate(storage: Sequence[Storage]) -> list[np.ndarray]:
-    return [np.empty(size, dtype.np) for dtype, size in storage]
+    return [empty_array((size,), dtype.np) for dtype, size in storage]
 
 
 def _timed(kernel: Kernel, args: list[np.ndarray], debug: int) -> None:

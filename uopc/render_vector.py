@@ -34,7 +34,8 @@ class VectorBody(Body):
             if u.op not in (Ops.END, Ops.REDUCE, Ops.GROUP, Ops.SINK, Ops.RANGE):
                 lanes = next((r for s in u.src if (r := self.lane_of[s]) is not None), None)
             self.lane_of[u] = lanes
-            if lanes is not None and u.op is Ops.LOAD and u.dtype is not dtypes.bool:
+            from_memory = u.op is Ops.LOAD and u.src[0].op is Ops.INDEX  # not a sum kept in f64
+            if lanes is not None and from_memory and u.dtype is not dtypes.bool:
                 widths.append(u.dtype.size)
         self.width = max(widths)
 

@@ -24,6 +24,7 @@ from uopc.dtype import DType, Number, dtypes, from_np, promote
 from uopc.elementwise import Elementwise, constant
 from uopc.indexing import Indexing
 from uopc.kernelize import realize
+from uopc.memory import empty_array
 from uopc.movement import Movement, shape_argument
 from uopc.reductions import Reductions
 from uopc.uop import Ops, UOp, prod
@@ -376,7 +377,9 @@ def _as_array(data: Any, dtype: DType | None) -> np.ndarray:
     if isinstance(data, (np.ndarray, np.generic)):
         array = np.asarray(data)
         native = array.dtype.newbyteorder("=")
-        return np.array(array, dtype.np if dtype else from_np(native).np, order="C", copy=True)
+        copied = empty_array(array.shape, dtype.np if dtype else from_np(native).np)
+        np.copyto(copied, array, casting="unsafe")
+        return copied
     if dtype is not None:
         return np.array(data, dtype.np, order="C")
     array = np.asarray(data)

@@ -12,6 +12,7 @@ and no operation is special.
 """
 from __future__ import annotations
 
+from uopc.dtype import dtypes
 from uopc.linearize import ranges_below
 from uopc.opt.access import accesses, cut_tail, lanes_along, moves_by, value_nodes, vector_width
 from uopc.opt.cuts import pieces, regular_parts
@@ -26,6 +27,7 @@ from uopc.opt.transform import (
     split,
     split_reduce,
     stride,
+    sum_in_blocks,
 )
 from uopc.uop import ALU, THREAD, UNROLL, VECTOR, Ops, UOp, kind, prod
 
@@ -38,8 +40,9 @@ def optimize(kernel: UOp) -> UOp:
     numbers, machine = Numbers(kernel), target()
     nests = [part for nest in nests
              for part in regular_parts(_merge_all(nest, numbers), numbers, machine)]
-    done = [tile for nest in nests for tile in _tile(nest, numbers, machine)]
-    return UOp(Ops.SINK, tuple(_thread(n, numbers, machine).end() for n in done))
+    tiles = [tile for nest in nests for tile in _tile(nest, numbers, machine)]
+    done = [_thread(_keep_exact(tile, numbers, machine), numbers, machine) for tile in tiles]
+    return UOp(Ops.SINK, tuple(nest.end() for nest in done))
 
 
 def _nest_of(s: UOp) -> Nest | None:
@@ -176,6 +179,19 @@ def _tile_reduction(nest: Nest, reduce: UOp, numbers: Numbers, machine: Target) 
         nest, _, tile = split_reduce(nest, r, step, numbers)
         nest, outer, _ = split_reduce(nest, tile, lanes, numbers, VECTOR, lanes)
         return nest if outer is None else split_reduce(nest, outer, registers, numbers, UNROLL)[0]
+    return nest
+
+
+def _keep_exact(nest: Nest, numbers: Numbers, machine: Target) -> Nest:
+    """Long sums of f32 in blocks. Those of a tile of accumulators, which fill the registers, in
+    longer ones."""
+    tile = prod(r.arg[1] for r in nest.loops if kind(r) == UNROLL)
+    block = machine.exact_steps * (machine.exact_steps if tile > 4 else 1)
+    for reduce in nest.reduces():
+        plain = [r for r in reduce.src[1:] if kind(r) is None and r.arg[1] >= 2 * block]
+        if plain and reduce.arg is Ops.ADD and reduce.dtype is dtypes.f32:
+            blocked = sum_in_blocks(nest, reduce, plain[-1], block, numbers)
+            return _keep_exact(blocked, numbers, machine)
     return nest
 
 

@@ -6,7 +6,7 @@ through their inverse; no other concept is needed.
     B (m, k)  →  pad, reshape (m/16, 16, k), permute (m/16, k, 16), STAGE, and back
 
 Afterwards the inner loop over k reads 16 neighbours at each step. If the operand is an expression
-it is computed once, on the way.
+it is computed once, on the way. A STAGE of partial results divides a long reduction likewise.
 """
 from __future__ import annotations
 
@@ -37,6 +37,46 @@ def product_of(reduce: UOp) -> tuple[UOp, UOp] | None:
     kept = reduce.src[0].shape[:-reduce.arg[1]]
     shape = (*kept, prod(reduce.src[0].shape[len(kept):]))
     return u.src[0].permute(order).reshape(shape), u.src[1].permute(order).reshape(shape)
+
+
+def reduce_in_parts(roots: Sequence[UOp]) -> list[UOp]:
+    """Put a STAGE of partial results into every reduction that threads could not share otherwise,
+    or that would stride through more memory than the caches hold.
+
+        max over n of x[n]  →  max over p of STAGE(max over i of x[p*8192 + i])
+
+    The parts follow from the shape alone, so the number of threads changes no bit.
+    """
+    machine = target()
+    found = [u for u in UOp(Ops.SINK, tuple(roots)).toposort()
+             if u.op is Ops.REDUCE and prod(u.src[0].shape) >= machine.min_divided_work]
+    return UOp.wrap(roots, found, lambda u: _in_parts(u, machine))
+
+
+def _in_parts(reduce: UOp, machine: Target) -> UOp:
+    x, (op, axes) = reduce.src[0], reduce.arg
+    kept = x.shape[:-axes]
+    n, outputs = prod(x.shape[len(kept):]), prod(kept)
+    merged = x.reshape((*kept, n))
+    part = max(machine.min_part, machine.part // outputs)
+    if outputs >= machine.many_outputs:
+        part = max(machine.block, machine.cache // 2 // (outputs * reduce.dtype.size))
+        if n * outputs < machine.strided_work or strides(merged)[-1] in (0, 1):
+            return reduce
+    if n < 2 * part:
+        return reduce
+    if any(constant_axes(f) for f in product_of(reduce) or ()):
+        return reduce  # a product with reuse: its tiles are shared out
+    whole = n // part * part
+    parts = _slice_last(merged, 0, whole).reshape((*kept, n // part, part))
+    axis = len(kept)
+    stored = parts.permute((axis, *range(axis), axis + 1)).reduce(op, 1).stage()
+    total = stored.permute((*range(1, axis + 1), 0)).reduce(op, 1)
+    return total if whole == n else total.alu(op, _slice_last(merged, whole, n).reduce(op, 1))
+
+
+def _slice_last(x: UOp, start: int, stop: int) -> UOp:
+    return x.shrink([*[(0, n) for n in x.shape[:-1]], (start, stop)])
 
 
 def _with_packed_operands(reduce: UOp, machine: Target) -> UOp:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import count
 
+from uopc.dtype import dtypes
 from uopc.linearize import ranges_below
 from uopc.rewrite import graph_rewrite
 from uopc.simplify import linear, simplify_rules
@@ -111,6 +112,24 @@ def partition_reduce(nest: Nest, reduce: UOp, r: UOp, at: int,
         ranges = [new if s is r else fresh[s] for s in reduce.src[1:]]
         parts.append(UOp(Ops.REDUCE, (body, *ranges), reduce.arg))
     return nest.replaced({reduce: parts[0].alu(reduce.arg, parts[1])}, nest.loops), low
+
+
+def sum_in_blocks(nest: Nest, reduce: UOp, r: UOp, block: int, numbers: Numbers) -> Nest:
+    """A sum of f32 whose blocks of `r` are added up in f64, so that its error does not grow with
+    its length. What `block` does not divide is a sum of its own.
+
+        sum(r)  →  f32(sum over ro of f64(sum over ri))
+    """
+    whole = r.arg[1] // block * block
+    if whole < r.arg[1]:
+        nest, r = partition_reduce(nest, reduce, r, whole, numbers)
+        reduce = reduce_over(nest, r)
+    outer, inner = numbers.range(whole // block), numbers.range(block)
+    value = reduce.src[0].substitute({r: _joined(r, outer, block, inner)})
+    place = reduce.src.index(r)
+    within = UOp(Ops.REDUCE, (value, inner, *reduce.src[place + 1:]), Ops.ADD)
+    total = UOp(Ops.REDUCE, (within.cast(dtypes.f64), *reduce.src[1:place], outer), Ops.ADD)
+    return nest.replaced({reduce: total.cast(reduce.dtype)}, nest.loops)
 
 
 def mark(nest: Nest, r: UOp, numbers: Numbers, *how: object) -> Nest:
