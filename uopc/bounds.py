@@ -55,8 +55,22 @@ def _derive(u: UOp) -> Bounds:
         return (0, max(0, u.arg[0] - 1)) if u.arg[0] - 1 <= whole[1] else whole
     if u.op not in _RULES or any(s.dtype.is_float for s in u.src):
         return whole
-    low, high = _RULES[u.op](*(s.__dict__["bounds"] for s in u.src))
+    operands = [s.__dict__["bounds"] for s in u.src]
+    if u.op is Ops.WHERE:
+        operands[1] = _where_true(u.src[0], u.src[1], operands[1])
+    low, high = _RULES[u.op](*operands)
     return (low, high) if whole[0] <= low and high <= whole[1] else whole
+
+
+def _where_true(condition: UOp, u: UOp, known: Bounds) -> Bounds:
+    """The bounds of `u` where a conjunction of comparisons holds."""
+    low, high = known
+    for c in condition.toposort(stop=lambda s: s.op is not Ops.AND):
+        if c.op is Ops.CMPLT and c.src[0] is u and c.src[1].op is Ops.CONST:
+            high = min(high, c.src[1].arg.value - 1)
+        elif c.op is Ops.CMPLT and c.src[1] is u and c.src[0].op is Ops.CONST:
+            low = max(low, c.src[0].arg.value + 1)
+    return (low, high) if low <= high else known
 
 
 def _idiv(a: Bounds, b: Bounds) -> Bounds:

@@ -130,8 +130,8 @@ class _Lowering:
         at = self.new_ranges(x.shape)
         row = self.value((index, at[:len(index.shape)], None))
         inside = self.inside(row, body.arg)
-        flat = flatten((row.cast(self.index_dtype), *at[len(index.shape):]), body.shape)
-        target = UOp(Ops.INDEX, (out, inside.where(flat, UOp.const(0, flat.dtype))))
+        place = self.row_or_first(row, inside), *at[len(index.shape):]
+        target = UOp(Ops.INDEX, (out, self.simplify(flatten(place, body.shape))))
         loops = tuple(r for i in at for r in _ranges(i))
         so_far = UOp(Ops.LOAD, (target, zeroed, *loops))
         added = inside.where(self.value((x, at, None)), UOp.const(0, x.dtype))
@@ -140,6 +140,11 @@ class _Lowering:
     def inside(self, row: UOp, rows: int) -> UOp:
         return self.simplify((UOp.const(-1, row.dtype) < row) & (row < UOp.const(rows, row.dtype))
                              if row.dtype.min < 0 else row < UOp.const(rows, row.dtype))
+
+    def row_or_first(self, row: UOp, inside: UOp) -> UOp:
+        """An index that is in range in any case."""
+        safe = inside.where(row, UOp.const(0, row.dtype))
+        return self.simplify(safe.cast(self.index_dtype))
 
     def value(self, root: Request) -> UOp:
         """Run `lower_node` on `root` and on all that it asks for, without recursion."""
@@ -193,8 +198,7 @@ class _Lowering:
             split = len(rows.shape)
             row = yield rows, index[:split], gate
             inside = self.inside(row, x.shape[0])
-            at = self.simplify(row.cast(self.index_dtype)), *index[split:]
-            value = yield x, at, self.all_of([inside], gate)
+            value = yield x, (self.row_or_first(row, inside), *index[split:]), gate
             return inside.where(value, UOp.const(0, u.dtype))
         raise ValueError(f"{u!r} cannot be inside a kernel")
 

@@ -11,11 +11,11 @@ void r_10_4(int* restrict data0, float* restrict data1, float* restrict data2) {
       int alu2 = ((val1<0)?(val1+10):val1);
       _Bool alu3 = ((-1<alu2)&(alu2<10));
       for (int ridx4 = 0; ridx4 < 4; ridx4++) {
-        int alu4 = ((alu2*4)+ridx4);
-        int alu5 = (alu3?alu4:0);
-        float val6 = data2[alu5];
-        float val7 = (alu3?data1[alu4]:0.0f);
-        data2[alu5] = (val6+(alu3?(val7+val7):0.0f));
+        int alu4 = (((alu3?alu2:0)*4)+ridx4);
+        float val5 = data2[alu4];
+        float val6 = data1[alu4];
+        float alu7 = (alu3?val6:0.0f);
+        data2[alu4] = (val5+(alu3?(alu7+alu7):0.0f));
       }
     }
   }

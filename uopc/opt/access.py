@@ -31,6 +31,8 @@ def vector_width(nest: Nest, r: UOp) -> int | None:
                    and not (s.op is Ops.RANGE and u.op not in COMPARE)}
         if u.op is Ops.REDUCE and u.dtype is dtypes.bool:
             return None
+    stored = nest.store.src[1].dtype
+    widths |= {stored.size} if not widths and stored is not dtypes.bool else set()  # a constant
     return widths.pop() if widths in ({4}, {8}) else None
 
 
@@ -49,6 +51,8 @@ def cut_tail(nest: Nest, r: UOp, at: int, lanes: int, numbers: Numbers) -> tuple
     """The loop `r` below `at`, and the fewer than `lanes` steps from there on: as a part of a
     register where reading the whole one stays inside every buffer, else as a plain loop."""
     main, tail = partition(nest, r, at, numbers, VECTOR, lanes)
-    safe = all(bounds(u.src[1])[1] < prod(u.src[0].shape)
-               for u in accesses(tail) if u is not tail.store.src[0])
-    return (main, tail) if safe else partition(nest, r, at, numbers)
+    part = tail.loops[nest.loops.index(r)]
+    read = [u.src[0] for u in tail.store.toposort() if u.op is Ops.LOAD]
+    contiguous = stride(tail.store.src[0].src[1], part) == 1 and moves_by(read, part) <= {0, 1}
+    safe = all(bounds(u.src[1])[1] < prod(u.src[0].shape) for u in read)
+    return (main, tail) if contiguous and safe else partition(nest, r, at, numbers)

@@ -12,6 +12,8 @@ and no operation is special.
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from uopc.dtype import dtypes
 from uopc.linearize import ranges_below
 from uopc.opt.access import accesses, cut_tail, lanes_along, moves_by, value_nodes, vector_width
@@ -34,21 +36,38 @@ from uopc.uop import ALU, THREAD, UNROLL, VECTOR, Ops, UOp, kind, prod
 
 def optimize(kernel: UOp) -> UOp:
     """SINK → SINK, with loops split, reordered and marked for this machine."""
-    nests = [_nest_of(s) for s in kernel.src]
-    if None in nests:
-        return kernel  # a statement that waits for another: loops stay as they are
-    numbers, machine = Numbers(kernel), target()
-    nests = [part for nest in nests
-             for part in regular_parts(_merge_all(nest, numbers), numbers, machine)]
-    tiles = [tile for nest in nests for tile in _tile(nest, numbers, machine)]
-    done = [_thread(_keep_exact(tile, numbers, machine), numbers, machine) for tile in tiles]
-    return UOp(Ops.SINK, tuple(nest.end() for nest in done))
+    return UOp(Ops.SINK, tuple(_optimized(kernel.src, Numbers(kernel), target())))
 
 
-def _nest_of(s: UOp) -> Nest | None:
-    store, loops = (s.src[0], s.src[1:]) if s.op is Ops.END else (s, ())
-    waits = any(u.op is Ops.END or (u.op is Ops.LOAD and len(u.src) > 1) for u in store.toposort())
-    return None if waits else Nest(store, loops)
+def _optimized(statements: Sequence[UOp], numbers: Numbers, machine: Target) -> list[UOp]:
+    done = []
+    for s in statements:
+        nest = Nest(s.src[0], s.src[1:]) if s.op is Ops.END else Nest(s, ())
+        waiting = [u for u in nest.store.toposort() if u.op is Ops.LOAD and len(u.src) > 1]
+        if waiting:
+            done += _in_order(nest, waiting[0], numbers, machine)
+            continue
+        for part in regular_parts(_merge_all(nest, numbers), numbers, machine):
+            tiles = [_keep_exact(t, numbers, machine) for t in _tile(part, numbers, machine)]
+            done += [_thread(tile, numbers, machine).end() for tile in tiles]
+    return done
+
+
+def _in_order(nest: Nest, load: UOp, numbers: Numbers, machine: Target) -> list[UOp]:
+    """A statement that adds to what an earlier one stores, in places that may repeat (a scatter).
+    The earlier one as if it were alone; the later one's loops in their order, the last as lanes."""
+    before = [u for u in load.src[1:] if u.op in (Ops.END, Ops.STORE)]
+    earlier = _optimized(before, numbers, machine)
+    nest = nest.replaced({load: load.replace(src=load.src[:1])}, nest.loops)
+    lanes = _lane_axis(nest, machine)
+    inside = lanes is not None and lanes is nest.loops[-1] and not nest.reduces()
+    parts = _lane_pieces(nest, lanes, 4, numbers, machine) if inside else [nest]
+    ends = []
+    for part in parts:
+        target_index, loops = part.store.src[0], [r for r in part.loops if kind(r) is None]
+        waits = {UOp(Ops.LOAD, (target_index,)): UOp(Ops.LOAD, (target_index, *earlier, *loops))}
+        ends.append(Nest(part.store.substitute(waits), part.loops).end())
+    return ends
 
 
 # *** the decision ***
