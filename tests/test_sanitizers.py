@@ -1,0 +1,253 @@
+"""Generated C under the compiler's own checks of addresses and of undefined behaviour.
+
+Many plans become one program. Each of its buffers is a block of memory of just that size, so a
+kernel that reads or writes one byte too many ends the program, and so does an operation that C
+leaves undefined. What the program gives must be what the interpreter gives.
+"""
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import random_graphs
+
+from uopc import kernelize
+from uopc.composite import buffer_data
+from uopc.dtype import DType, dtypes
+from uopc.interpret import interpret_graph
+from uopc.kernelize import make_plan
+from uopc.opt import choose, layout
+from uopc.opt.target import target
+from uopc.plan import Plan
+from uopc.runtime import compiler, flags_of
+from uopc.tensor import Tensor
+from uopc.uop import UOp
+
+CHECKS = ("-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-recover=all")
+MACHINES = {"64-byte vectors": (64, 32), "32-byte vectors": (32, 16), "level 0": None}
+
+
+def start_compiler(source: Path) -> subprocess.Popen[str]:
+    """Without optimization no access is optimized away."""
+    flags = [f for f in flags_of("") if f not in ("-O2", "-shared")]
+    return subprocess.Popen([*compiler(), *flags, "-O0", "-g1", "-w", *CHECKS, str(source), "-o",
+                             str(source.with_suffix("")), "-lm"], text=True,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+def run_program(source: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([str(source.with_suffix("")), *arguments], capture_output=True, text=True,
+                          env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}, timeout=60)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _sanitizers(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Skip where the compiler has none; and see that they work."""
+    source = tmp_path_factory.mktemp("probe") / "probe.c"
+    source.write_text("#include <stdlib.h>\nint main(int n, char **a) {\n"
+                      "  char *p = malloc(5);\n  p[3 + n] = 1;\n  return 0;\n}\n")
+    if start_compiler(source).wait() or run_program(source).returncode:
+        pytest.skip("the compiler has no sanitizers")
+    assert "heap-buffer-overflow" in run_program(source, "one too many").stderr
+
+
+# *** what is run ***
+
+
+class Case(NamedTuple):
+    """Roots of one plan, and their values. Without `rtol` level 0 must give the same floats bit for
+    bit, and level 1 may give any: another order of a sum may change what it is cast to."""
+
+    name: str
+    roots: list[UOp]
+    want: list[np.ndarray]
+    rtol: float | None = None
+    fuse_reduce: bool = False
+
+
+def random_case(seed: int, dtype: DType) -> Case:
+    body = random_graphs.random_body(seed, dtype)
+    return Case(f"{dtype.name} {seed}", [body], interpret_graph([body]), None, seed % 2 == 1)
+
+
+def case(name: str, tensors: Sequence[Tensor]) -> Case:
+    roots = [t.uop for t in tensors]
+    return Case(name, roots, interpret_graph(roots), 1e-4)
+
+
+def some(*shape: int, dtype: DType = dtypes.f32) -> Tensor:
+    values = np.random.default_rng(shape).standard_normal(shape) * 3
+    return Tensor(values.astype(dtype.np) if dtype is not dtypes.bool else values > 0)
+
+
+def products(m: int, k: int, n: int, dtype: DType) -> Case:
+    a, b, c = some(m, k, dtype=dtype), some(k, n, dtype=dtype), some(m, n, dtype=dtype)
+    return case(f"products {dtype.name} {m} {k} {n}", [
+        a @ b, b.T @ a.T, a.T @ c, c @ b.T, (a @ b + c).relu() @ b.T, a @ b[:, 0],
+        some(3, m, k, dtype=dtype) @ some(3, k, n, dtype=dtype)])
+
+
+def memory_bound(m: int, n: int, dtype: DType) -> Case:
+    """Reductions, transposes, views, gathers and scatters."""
+    x, row = some(m, n, dtype=dtype), some(n, dtype=dtype)
+    rows, columns = Tensor(np.arange(m)[::-3].copy()), Tensor(np.arange(2 * n) % n)
+    changed, scattered = (some(m, n, dtype=dtype) for _ in range(2))
+    changed[1:, ::2] = row[::2]
+    scattered[rows] = x[0]
+    number = x.int() if dtype is dtypes.bool else x
+    return case(f"memory {dtype.name} {m} {n}", [
+        (x > row).where(x, row), x.sum(0), x.sum(1), x.sum(), x.max(0), x.max(1), x.min(),
+        number.argmax(1), number.argmax(0), x.any(0), x.T.contiguous(), x.T.sum(0),
+        x.reshape(n, m).T * 2, x.flip(1) + row, x.pad(((1, 2), (0, 3))),
+        x.pad(((0, 0), (5, 1)), 1).sum(1), x[::2, ::-1], x[1:, :-1].cumsum(1), x[rows], x[rows, 1:],
+        x[:, columns], x[rows][:, 0], changed, scattered, x.cast(dtypes.f64).sum(1),
+        x.cast(dtypes.u8) + row.cast(dtypes.u8), x.cast(dtypes.bool), Tensor.cat([x, x[:1] * 2]),
+        x.tril(1), x.repeat(2, 1)])
+
+
+def functions(n: int) -> Case:
+    special = np.float32([0, -0.0, np.inf, -np.inf, np.nan, 1e-45, 3.4e38, -1.5, 700, -2e9, 0.3])
+    x = Tensor(np.resize(special, n))
+    return case(f"functions {n}", [
+        x.exp2(), x.log2(), x.erf(), x.tanh(), x.exp(), x.log(), x.gelu(), x.sigmoid(), x.softmax(),
+        x.sqrt(), x.int(), x.cast(dtypes.u32), x.cast(dtypes.i64), x // 3, x % 3, x ** 2.5, x.sin(),
+        x.floor(), Tensor.rand(n)])
+
+
+def attention(b: int, t: int, c: int) -> Case:
+    """Normalized rows, a linear layer, softmax of masked products, cross-entropy; all gradients."""
+    x, norm, w = some(b, t, c), some(c), some(c, 3 * c)
+    rows = (x - x.mean(-1, keepdim=True)) * (x.var(-1, keepdim=True) + 1e-5).rsqrt() * norm
+    mixed = rows @ w * 0.05
+    q, k, v = (mixed[:, :, i * c:(i + 1) * c] for i in range(3))
+    past = Tensor.arange(t).unsqueeze(1) >= Tensor.arange(t)
+    y = x + (past.where(q @ k.transpose() * 0.2, -np.inf).softmax(-1) @ v).gelu()
+    loss = y.reshape(b * t, c).cross_entropy(Tensor(np.arange(b * t) % c))
+    loss.backward([x, norm, w])
+    return case("attention", [loss, x.grad, norm.grad, w.grad])
+
+
+def all_cases() -> list[Case]:
+    f32, f64, i32, i64, truth = dtypes.f32, dtypes.f64, dtypes.i32, dtypes.i64, dtypes.bool
+    kinds = (f32, i32, truth)
+    cases = [random_case(50_000 + 1000 * d.rank + k, d) for d in kinds for k in range(40)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(random_graphs, "MAX_ELEMENTS", 3000)
+        patch.setattr(random_graphs, "SIZES", (1, 2, 3, 8, 9, 16, 17, 35, 64))
+        cases += [random_case(60_000 + 1000 * d.rank + k, d) for d in kinds for k in range(12)]
+    cases += [products(*sizes) for sizes in ((1, 3, 2, f32), (13, 8, 33, f32), (33, 65, 37, f32),
+                                             (5, 17, 9, i32), (35, 33, 19, f64))]
+    cases += [memory_bound(*sizes) for sizes in ((3, 5, f32), (19, 33, f32), (35, 16, i32),
+                                                 (19, 33, truth), (7, 9, i64))]
+    return [*cases, functions(5), functions(37), attention(3, 9, 22)]
+
+
+# *** one program of many kernels ***
+
+
+class Build(NamedTuple):
+    cases: list[Case]
+    plans: list[Plan]
+    given: bytes
+    source: Path
+    compiler: subprocess.Popen[str]
+
+
+def chunks(src: str) -> list[str]:
+    """The parts of a source that begin at its left edge: includes, typedefs, functions."""
+    return re.findall(r"^\S.*\n(?:(?: .*|\})\n)*", src, re.MULTILINE)
+
+
+def program(plans: Sequence[Plan], given: Sequence[Sequence[np.ndarray]]) -> str:
+    """C of a program that reads all inputs from one file and writes all results to another."""
+    parts = dict.fromkeys(["#include <math.h>\n", "#include <stdio.h>\n", "#include <stdlib.h>\n"])
+    names: dict[str, str] = {}
+    for number, (plan, arrays) in enumerate(zip(plans, given, strict=True)):
+        sizes = {f"in{k}": a.nbytes for k, a in enumerate(arrays)}
+        for kind, written in (("tmp", plan.temps), ("out", plan.outs)):
+            sizes |= {f"{kind}{k}": dtype.size * n for k, (dtype, n) in enumerate(written)}
+        lines = [f"static void run{number}(FILE *from, FILE *to) {{",
+                 *[f"  void *{name} = malloc({n});" for name, n in sizes.items()],
+                 *[f"  if (fread({name}, 1, {n}, from) != {n}) abort();"
+                   for name, n in sizes.items() if name.startswith("in")]]
+        for kernel in plan.kernels:
+            name = names.setdefault(kernel.src, f"kernel{len(names)}")
+            src = kernel.src.replace(f"void {kernel.name}(", f"void {name}(")
+            parts |= dict.fromkeys(chunks(src))
+            lines.append(f"  {name}({', '.join(f'{kind}{k}' for kind, k in kernel.refs)});")
+        lines += [f"  fwrite({name}, 1, {n}, to);"
+                  for name, n in sizes.items() if name.startswith("out")]
+        lines += [f"  free({name});" for name in sizes]
+        parts["\n".join([*lines, "}\n"])] = None
+    calls = "".join(f"  run{number}(from, to);\n" for number in range(len(plans)))
+    return "".join(parts) + f"""int main(int count, char **names) {{
+  FILE *from = fopen(names[1], "rb"), *to = fopen(names[2], "wb");
+{calls}  return fclose(from) || fclose(to);
+}}
+"""
+
+
+def start_build(cases: list[Case], registers: tuple[int, int] | None, folder: Path) -> Build:
+    """`registers`: their bytes and their number, which the C may use wherever it is compiled."""
+    width, number = registers or (16, 16)
+    machine = replace(target(), vector_bytes=width, registers=number, threads=2)
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (choose, layout):
+            patch.setattr(module, "target", lambda: machine)
+        patch.setattr(kernelize, "load_all", lambda sources: None)  # not one by one
+        patch.setattr(kernelize, "Program", lambda src, name: None)
+        made = [make_plan(c.roots, c.fuse_reduce, opt=int(registers is not None)) for c in cases]
+    plans, given = [plan for plan, _ in made], [[buffer_data(u) for u in ins] for _, ins in made]
+    source = folder / "kernels.c"
+    source.write_text(program(plans, given))
+    return Build(cases, plans, b"".join(a.tobytes() for arrays in given for a in arrays), source,
+                 start_compiler(source))
+
+
+@pytest.fixture(scope="module")
+def builds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Build]]:
+    """One for each machine. The compiler works on a program while the next is being written."""
+    cases = all_cases()
+    made = {name: start_build(cases, registers, tmp_path_factory.mktemp("program"))
+            for name, registers in MACHINES.items()}
+    yield made
+    for build in made.values():
+        build.compiler.kill()
+
+
+def check_results(build: Build, level: int, written: bytes) -> None:
+    at = 0
+    for c, plan in zip(build.cases, build.plans, strict=True):
+        got = []
+        for dtype, n in plan.outs:
+            got.append(np.frombuffer(written, dtype.np, n, at))
+            at += got[-1].nbytes
+        for root, want, (ref, shape) in zip(c.roots, c.want, plan.results, strict=True):
+            if ref[0] == "out":
+                value, name = got[ref[1]].reshape(shape), f"{c.name}: {root!r}"
+                if c.rtol and want.dtype.kind == "f":
+                    scale = np.abs(want[np.isfinite(want)]).max(initial=0)
+                    np.testing.assert_allclose(value, want, c.rtol, c.rtol * scale, err_msg=name)
+                elif level == 0 or want.dtype.kind != "f":
+                    np.testing.assert_array_equal(value, want, name)
+    assert at == len(written)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_no_kernel_leaves_its_buffers_or_the_language(machine: str,
+                                                      builds: dict[str, Build]) -> None:
+    build = builds[machine]
+    _, errors = build.compiler.communicate(timeout=60)
+    assert build.compiler.returncode == 0, errors[:3000]
+    given, written = build.source.with_name("given"), build.source.with_name("written")
+    given.write_bytes(build.given)
+    done = run_program(build.source, str(given), str(written))
+    assert done.returncode == 0, done.stderr[:3000]
+    check_results(build, int(MACHINES[machine] is not None), written.read_bytes())
