@@ -180,3 +180,17 @@ def test_padding_is_cut_off_the_loops() -> None:
     levels_agree(padded, x.pad(((3, 0), (0, 1))), x.pad(((0, 7), (5, 2))).T.contiguous())
     plan, _ = make_plan([padded.uop], opt=1)
     assert "?" not in plan.kernels[0].src
+
+
+def test_a_permuted_result_is_stored_so() -> None:
+    rng = np.random.default_rng(0)
+    a, b = (random_tensor(rng, s, dtypes.f32) for s in ((3, 33, 20), (3, 20, 17)))
+    product = a @ b
+    moved = [product.transpose(), product.permute(2, 0, 1), product.flip(1), a.sum(1).T,
+             a.max(2).flip(0).T.contiguous()]
+    for t in moved:
+        plan, _ = make_plan([t.uop], opt=1)
+        assert plan.kernels[-1].name.startswith("r_")
+        levels_agree(t)
+    kept = (product, product.transpose().contiguous())  # one is wanted as it was: a copy is made
+    levels_agree(*kept)

@@ -22,7 +22,7 @@ from uopc import config, spec
 from uopc.composite import base_buffer, buffer_data, is_contiguous_buffer, new_buffer
 from uopc.counters import counters
 from uopc.explain import first_difference
-from uopc.opt.layout import pack_operands, reduce_in_parts
+from uopc.opt.layout import pack_operands, reduce_in_parts, store_permuted
 from uopc.plan import Kernel, Plan, Ref
 from uopc.rangeify import lower
 from uopc.render_c import render_c
@@ -124,7 +124,7 @@ def make_plan(roots: Sequence[UOp], fuse_reduce: bool = False,
     inputs = _input_buffers(roots)
     roots = _strip_detach(roots)
     if opt and not fuse_reduce:
-        roots = pack_operands(reduce_in_parts(roots))
+        roots = pack_operands(reduce_in_parts(store_permuted(roots)))
     if not fuse_reduce:
         roots = stage_broadcast_compute(roots)
     return _Planner(roots, inputs, fuse_reduce, opt or 0).plan(), inputs

@@ -228,24 +228,20 @@ class VectorBody(Body):
         return name, params, ", ".join(vectors), value
 
     def across_lanes(self, u: UOp) -> str:
-        """The lanes of a vector combined by halves; of a part of one, in order."""
+        """The lanes of a vector, or the first ones, combined by halves."""
         value, lanes = u.src
         vector, size = self.c_type(value), lanes.arg[1]
-        elements = [UOp(Ops.ACC, (), (f"_{k}", u.dtype)) for k in range(2)]
+        node = UOp(u.arg, tuple(UOp(Ops.ACC, (), (f"_{k}", u.dtype)) for k in range(2)))
         one = Body.__new__(Body)
-        one.names = {}
-        node = UOp(u.arg, tuple(elements))
-        halves = one.plain_alu(node, ["y[k]", "y[k+n]"])
-        in_order = one.plain_alu(node, ["y[0]", "y[k]"])
+        parts, lines = [f"x[{k}]" for k in range(size)], []
+        while len(parts) > 1:
+            half = (len(parts) + 1) // 2
+            for k in range(half, len(parts)):
+                combined = one.plain_alu(node, [parts[k - half], parts[k]])
+                parts[k - half] = f"y{len(lines)}"
+                lines.append(f"  {u.dtype.c} {parts[k - half]} = {combined};\n")
+            parts = parts[:half]
         name = f"across_{u.arg.name.lower()}_{vector}_{size}"
-        full = size == lanes.arg[3]
-        loop = (f"for (int n = {size // 2}; n > 0; n /= 2)\n    for (int k = 0; k < n; k++) "
-                f"y[k] = {halves};") if full else \
-            f"for (int k = 1; k < {size}; k++) y[0] = {in_order};"
-        self.helpers[name] = (
-            f"static inline {u.dtype.c} {name}({vector} x) {{\n"
-            f"  {u.dtype.c} y[{lanes.arg[3]}];\n  __builtin_memcpy(y, &x, sizeof y);\n"
-            f"  {loop}\n  return y[0];\n}}\n")
+        self.helpers[name] = (f"static inline {u.dtype.c} {name}({vector} x) {{\n"
+                              f"{''.join(lines)}  return {parts[0]};\n}}\n")
         return f"{name}({self.text(value)})"
-
-

@@ -61,7 +61,8 @@ def _in_order(nest: Nest, load: UOp, numbers: Numbers, machine: Target) -> list[
     nest = nest.replaced({load: load.replace(src=load.src[:1])}, nest.loops)
     lanes = _lane_axis(nest, machine)
     inside = lanes is not None and lanes is nest.loops[-1] and not nest.reduces()
-    parts = _lane_pieces(nest, lanes, 4, numbers, machine) if inside else [nest]
+    at_once = _registers_at_once(nest, machine)
+    parts = _lane_pieces(nest, lanes, at_once, numbers, machine) if inside else [nest]
     ends = []
     for part in parts:
         target_index, loops = part.store.src[0], [r for r in part.loops if kind(r) is None]
@@ -98,23 +99,30 @@ def _tile(nest: Nest, numbers: Numbers, machine: Target) -> list[Nest]:
     lanes = _lane_axis(nest, machine)
     if lanes is None and len(reduces) == 1:
         return [_tile_reduction(nest, reduces[0], numbers, machine)]
+    at_once = _registers_at_once(nest, machine)
     if not reduces:
         parts = _in_blocks(nest, numbers, machine)
         if lanes is None:
             return [_unroll_innermost(n, numbers, machine) for n in parts]
         return [p for n in parts
-                for p in _lane_pieces(n, _lane_axis(n, machine), 4, numbers, machine)]
+                for p in _lane_pieces(n, _lane_axis(n, machine), at_once, numbers, machine)]
     if lanes is None or len(reduces) > 1:
         return [nest]
     rows = _reused_axes(nest, lanes)
     if not rows:
-        return _lane_pieces(nest, lanes, 4, numbers, machine)
+        return _lane_pieces(nest, lanes, at_once, numbers, machine)
     row, (height, width), result = rows[-1], machine.tile, []
     for part, step in pieces(nest, row, height, numbers):
         part, _, _ = split(part, part.loops[nest.loops.index(row)], step, numbers, UNROLL)
         for chunk in _in_chunks(part, numbers, machine):
             result += _lane_pieces(chunk, _lane_axis(chunk, machine), width, numbers, machine)
     return result
+
+
+def _registers_at_once(nest: Nest, machine: Target) -> int:
+    """Vectors to work on side by side: a long body keeps the machine busy with one."""
+    work = sum(u.op in ALU for u in value_nodes(nest))
+    return 4 if work <= machine.short_body else 2 if work <= 2 * machine.short_body else 1
 
 
 def _in_chunks(nest: Nest, numbers: Numbers, machine: Target) -> list[Nest]:
@@ -188,7 +196,7 @@ def _tile_reduction(nest: Nest, reduce: UOp, numbers: Numbers, machine: Target) 
         if width is None or 1 not in strides or not strides <= {0, 1}:
             continue
         lanes = machine.lanes(width)
-        registers = min(4, r.arg[1] // lanes)
+        registers = min(_registers_at_once(nest, machine), r.arg[1] // lanes)
         if not registers:
             continue
         step = registers * lanes

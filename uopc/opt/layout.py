@@ -10,12 +10,35 @@ it is computed once, on the way. A STAGE of partial results divides a long reduc
 """
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from uopc.opt.target import Target, target
 from uopc.opt.transform import stride
 from uopc.rangeify import lower_movement
 from uopc.uop import ALU, MOVEMENT, Ops, ParamArg, UOp, prod
+
+
+def store_permuted(roots: Sequence[UOp]) -> list[UOp]:
+    """A reduction that is only wanted permuted or flipped is stored that way, without a copy.
+
+        PERMUTE(REDUCE(x))  →  REDUCE(PERMUTE(x))
+    """
+    order = UOp(Ops.SINK, tuple(roots)).toposort()
+    uses = Counter(s for u in order for s in u.src)
+    found: set[UOp] = set()
+    for u in order:
+        if u.op in (Ops.PERMUTE, Ops.FLIP) and uses[u.src[0]] == 1 and (
+                u.src[0].op is Ops.REDUCE or u.src[0] in found):
+            found.add(u)
+    return UOp.wrap(roots, found, _reduce_last)
+
+
+def _reduce_last(moved: UOp) -> UOp:
+    (reduce,) = moved.src
+    x, kept = reduce.src[0], len(reduce.shape)
+    arg = moved.arg if moved.op is Ops.FLIP else (*moved.arg, *range(kept, len(x.shape)))
+    return UOp(moved.op, (x,), arg).reduce(*reduce.arg)
 
 
 def pack_operands(roots: Sequence[UOp]) -> list[UOp]:
@@ -85,7 +108,7 @@ def _with_packed_operands(reduce: UOp, machine: Target) -> UOp:
     if len(shape) < 3 or prod(shape) < machine.min_packed_work or \
             shape[-2] < machine.lanes(reduce.dtype.size):
         return reduce
-    packed = [_packed(x, machine) for x in (a, b)]
+    packed = [_packed(x, constant_axes(other), machine) for x, other in ((a, b), (b, a))]
     if packed == [None, None]:
         return reduce
     a, b = (x if p is None else p for x, p in zip((a, b), packed, strict=True))
@@ -112,18 +135,21 @@ def strides(x: UOp) -> list[int | None]:
     return found
 
 
-def _packed(x: UOp, machine: Target) -> UOp | None:
-    """`x` (..., m, k) read through panels of m; None if it moves with every axis, or not with m."""
+def _packed(x: UOp, rows: set[int], machine: Target) -> UOp | None:
+    """`x` (..., m, k) read through panels of m, or of another axis among `rows`, along which the
+    other operand stays. None if it moves with every axis, or not with k."""
     same, k = constant_axes(x), len(x.shape) - 1
-    if k in same or prod(x.shape[a] for a in same) < machine.min_packed_reuse:
+    reuse = prod(x.shape[a] for a in same)
+    if k in same or reuse < machine.min_packed_reuse:
         return None
     once = x.shrink([(0, 1) if a in same else (0, n) for a, n in enumerate(x.shape)])
     if k - 1 not in same:
         panel = machine.tile[1] * machine.lanes(x.dtype.size)
         return _in_panels(once, k - 1, panel).expand(x.shape)
-    moving = [a for a in range(k - 1) if once.shape[a] > 1]
-    reuse = prod(x.shape[a] for a in same)
-    if not moving or (strides(once)[k] == 1 and reuse < machine.min_copied_reuse):
+    moving = [a for a in sorted(rows) if once.shape[a] > 1]
+    if not moving or reuse < machine.min_left_reuse:
+        return None
+    if reuse < machine.min_copied_reuse and strides(once)[k] == 1:
         return None
     return _in_panels(once, moving[-1], machine.tile[0]).expand(x.shape)
 

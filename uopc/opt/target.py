@@ -23,6 +23,7 @@ class Target:
     cache: int
     min_threaded_work: int = 10_000    # operations (of scalars or vectors) that pay for threads
     block: int = 16                    # elements of a line of the cache
+    short_body: int = 12               # operations of a loop's body that is worth unrolling
     exact_steps: int = 32              # f32 additions in a row that keep enough of their accuracy
     min_divided_work: int = 1 << 18    # elements of a reduction that may be done in parts
     part: int = 8192                   # elements of a part, but
@@ -30,7 +31,8 @@ class Target:
     many_outputs: int = 512            # of a reduction, enough for threads to share
     strided_work: int = 1 << 22        # elements that one does not want to stride through
     min_packed_reuse: int = 8          # times that a packed operand must be read
-    min_copied_reuse: int = 512        # the same where what it is read for is contiguous already
+    min_left_reuse: int = 64           # the same of the operand that is read one by one,
+    min_copied_reuse: int = 512        # and where it is contiguous already
     min_packed_work: int = 32_768      # operations of a reduction whose operands may be packed
 
     def lanes(self, width: int) -> int:

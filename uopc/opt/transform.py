@@ -190,11 +190,13 @@ def _expanded(node: UOp, r: UOp) -> UOp:
         statements = tuple(s for c in copies for s in (c.src if c.op is Ops.GROUP else (c,)))
         group = UOp(Ops.GROUP, statements)
         return UOp(Ops.END, (group, *rest)) if rest else group
-    terms = [UOp(Ops.REDUCE, (c, *rest), node.arg) if rest else c for c in copies]
+    lanes = tuple(s for s in rest if kind(s) == VECTOR)  # combined last, and once
+    loops = tuple(s for s in rest if s not in lanes)
+    terms = [UOp(Ops.REDUCE, (c, *loops), node.arg) if loops else c for c in copies]
     while len(terms) > 1:  # a tree, which is shallow and rounds less than a chain
         pairs = [terms[k].alu(node.arg, terms[k + 1]) for k in range(0, len(terms) - 1, 2)]
         terms = pairs + terms[len(terms) - len(terms) % 2:]
-    return terms[0]
+    return UOp(Ops.REDUCE, (terms[0], *lanes), node.arg) if lanes else terms[0]
 
 
 def address_vectors(sink: UOp) -> UOp:
