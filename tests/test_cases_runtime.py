@@ -84,6 +84,12 @@ def test_a37_log_sum_exp_of_squared_distances() -> None:
     np.testing.assert_allclose(scale.grad.numpy(), slopes, atol=1e-2)
 
 
+def test_a41_the_sum_of_62500_equal_numbers(level: int) -> None:
+    """Level 0 adds one after the other, in f32, so it is off by 11."""
+    total = Tensor(np.full((250, 250), 1.23456, np.float32)).sum().item()
+    assert total == pytest.approx(77160.0, abs=0.1 if level else 12)
+
+
 def test_a42_maximum_and_minimum_with_nan() -> None:
     for values in ([1, NAN], [NAN, 1], [1] * LONG + [NAN]):
         x = Tensor(np.float32(values))
