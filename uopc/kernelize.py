@@ -25,6 +25,7 @@ from uopc.explain import first_difference
 from uopc.opt.layout import pack_operands, reduce_in_parts, store_permuted
 from uopc.plan import Kernel, Plan, Ref
 from uopc.rangeify import lower
+from uopc.recording import note_run
 from uopc.render_c import render_c
 from uopc.runtime import Program, load_all
 from uopc.uop import ALU, MOVEMENT, Ops, ParamArg, UOp, prod
@@ -249,14 +250,23 @@ def realize(roots: Sequence[UOp], fuse_reduce: bool = False,
         counters.plan_time += time.perf_counter() - start
     inputs = [u for u in order if u.op is Ops.BUFFER]
     arrays = [buffer_data(u) for u in inputs]
-    scheduled = time.perf_counter()
-    counters.schedule_time += scheduled - start
+    schedule_time = time.perf_counter() - start
+    counters.schedule_time += schedule_time
+    outs = run_plan(plan, arrays, f"plan {'hit' if hit else 'miss'}, schedule "
+                                  f"{schedule_time * 1e3:.2f} ms")
+    results = _results(plan, inputs, outs)
+    note_run(plan, inputs, results)
+    return results
+
+
+def run_plan(plan: Plan, arrays: Sequence[np.ndarray], note: str = "replayed") -> list[np.ndarray]:
+    """The outs of a plan, with a line about it at DEBUG=1."""
+    debug, start = int(DEBUG), time.perf_counter()
     outs = plan.run(arrays, debug)
     if debug >= 1:
-        print(f"uopc: {len(plan.kernels)} kernels, plan {'hit' if hit else 'miss'}, schedule "
-              f"{(scheduled - start) * 1e3:.2f} ms, run "
-              f"{(time.perf_counter() - scheduled) * 1e3:.2f} ms", file=sys.stderr)
-    return _results(plan, inputs, outs)
+        print(f"uopc: {len(plan.kernels)} kernels, {note}, run "
+              f"{(time.perf_counter() - start) * 1e3:.2f} ms", file=sys.stderr)
+    return outs
 
 
 def _cached_plan(key: StructureKey) -> Plan | None:

@@ -7,11 +7,12 @@ to it: `transformer.h.0.attn.c_attn.weight`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from uopc import recording
 from uopc.tensor import Tensor
 
 
@@ -201,7 +202,7 @@ class SGD(Optimizer):
         self.v = [_zeros_like(p) for p in self.params] if momentum else []
 
     def _update(self, active: list[int]) -> list[Tensor]:
-        lr = Tensor([self.lr])
+        lr = _rate(lambda: self.lr)
         changed = []
         for k in active:
             p, g = self.params[k], self.params[k].grad
@@ -238,12 +239,13 @@ class AdamW(Optimizer):
 
     def _update(self, active: list[int]) -> list[Tensor]:
         beta1, beta2 = self.betas
-        for k in active:
-            self.t[k] += 1
-        times = dict.fromkeys(self.t[k] for k in active)
-        rates = {t: Tensor([self.lr / (1 - beta1 ** t)]) for t in times}
-        corrections = {t: Tensor([1 / (1 - beta2 ** t)]) for t in times}
-        kept = {d: Tensor([1 - self.lr * d]) for d in dict.fromkeys(self.decays)}
+        recording.do(lambda: self._count_step(active))
+        first = {self.t[k]: k for k in reversed(active)}  # a parameter of each number of steps
+        rates = {t: _rate(lambda k=k: self.lr / (1 - beta1 ** self.t[k]))
+                 for t, k in first.items()}
+        corrections = {t: _rate(lambda k=k: 1 / (1 - beta2 ** self.t[k]))
+                       for t, k in first.items()}
+        kept = {d: _rate(lambda d=d: 1 - self.lr * d) for d in dict.fromkeys(self.decays)}
         changed = []
         for k in active:
             p, g, t = self.params[k], self.params[k].grad, self.t[k]
@@ -254,8 +256,17 @@ class AdamW(Optimizer):
             changed += [m, v, p.assign(decayed - update * _scalar(rates[t], p))]
         return changed
 
+    def _count_step(self, active: list[int]) -> None:
+        for k in active:
+            self.t[k] += 1
+
     def state(self) -> dict[str, list[Tensor]]:
         return {"m": self.m, "v": self.v}
+
+
+def _rate(value: Callable[[], float]) -> Tensor:
+    """A number that changes from step to step, as data."""
+    return Tensor._of(recording.made_by(lambda: np.array([value()], np.float32)))
 
 
 def _zeros_like(p: Tensor) -> Tensor:

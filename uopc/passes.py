@@ -38,7 +38,8 @@ LOWER = (
     Pass("simplify", simplify, "no index arithmetic that bounds can decide is left"),
 )
 OPTIMIZE = (
-    Pass("approximate", approximate, "EXP2, LOG2, ERF and TANH of f32 are arithmetic"),
+    Pass("approximate", approximate, "exponentials, erf and tanh of f32 are arithmetic,"
+         " sin and cos but of large numbers"),
     Pass("optimize", optimize, "loops are split, reordered and marked for this machine"),
     Pass("expand", expand, "no loop is marked UNROLL"),
 )

@@ -12,8 +12,9 @@ import math
 
 import numpy as np
 
-from uopc.composite import LN_2, new_buffer
+from uopc.composite import LN_2
 from uopc.dtype import DType, dtypes
+from uopc.recording import made_by
 from uopc.uop import Ops, UOp, prod
 
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
@@ -59,12 +60,15 @@ def threefry(key: tuple[UOp, UOp], counter: tuple[UOp, UOp]) -> tuple[UOp, UOp]:
     return x, y
 
 
+def _next_state() -> np.ndarray:
+    data = np.array([_State.seed, _State.seed >> 32, next(_State.calls)], np.uint64) & 0xFFFFFFFF
+    return data.astype(np.uint32)
+
+
 def _words(shape: tuple[int, ...]) -> tuple[UOp, UOp]:
     """A call's two words for each element, of shape (n,)."""
     n = prod(shape)
-    call = next(_State.calls)
-    data = np.array([_State.seed, _State.seed >> 32, call], np.uint64) & 0xFFFFFFFF
-    state = new_buffer(data.astype(np.uint32))
+    state = made_by(_next_state)
     low, high, call_word = (state.shrink([(k, k + 1)]).expand((n,)) for k in range(3))
     return threefry((low, high), (UOp.iota(n, dtypes.u32), call_word))
 

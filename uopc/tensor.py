@@ -9,7 +9,6 @@ again wherever the same expression occurs.
 """
 from __future__ import annotations
 
-import itertools
 import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -17,7 +16,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from uopc import config, random
+from uopc import config, random, recording
 from uopc.autodiff import gradients
 from uopc.composite import broadcast, buffer_data, is_contiguous_buffer, new_buffer
 from uopc.dtype import DType, Number, dtypes, from_np, promote
@@ -30,7 +29,6 @@ from uopc.reductions import Reductions
 from uopc.uop import Ops, UOp, prod
 
 _leaves: WeakValueDictionary[int, Tensor] = WeakValueDictionary()  # by id
-_assignments = itertools.count()
 
 
 class Tensor(Elementwise, Reductions, Movement, Indexing):
@@ -138,12 +136,14 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
     def realize_all(*tensors: Tensor) -> None:
         """Compute several tensors in one plan."""
         roots = _reuse_computed([t.uop for t in tensors])
+        recording.note_roots(roots)
         buffers = realize(roots, Tensor.fuse_reduce, config.opt_level())
         owned: set[UOp] = set()
         for t, root, buffer in zip(tensors, roots, buffers, strict=True):
             in_memory = _lies_in_memory(root)
             if is_assigned(t.uop) and (in_memory or buffer in owned):
-                buffer = new_buffer(buffer_data(buffer).copy())  # nobody else's storage
+                shared, buffer = buffer, new_buffer(buffer_data(buffer).copy())
+                recording.note_run(None, [shared], [buffer])  # nobody else's storage
             owned.add(buffer)
             t._keep(buffer, in_memory)
 
@@ -165,7 +165,10 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
         return self
 
     def numpy(self) -> np.ndarray:
-        """The value as a new NumPy array."""
+        """The value as a new NumPy array. Raises RuntimeError in a function that `jit` records."""
+        if recording.current() is not None:
+            raise RuntimeError("a value is read in a jitted function; its replays would not read "
+                               "it again. Return the tensor, and read it outside")
         return buffer_data(self._computed()).copy()
 
     def _computed(self) -> UOp:
@@ -212,7 +215,8 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
             raise ValueError(f"cannot assign shape {value.shape} to a tensor of {self.shape}")
         if value.dtype is not self.dtype:
             raise TypeError(f"cannot assign {value.dtype} to a tensor of {self.dtype}")
-        self.uop = value.uop.stage(("assign", next(_assignments)))
+        recording.note_assignment(self, self.uop)
+        self.uop = value.uop.stage(("assign", next(recording.assignments)))
         self._former = None
         return self
 

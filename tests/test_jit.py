@@ -1,0 +1,187 @@
+"""`@jit`: what is replayed is what the function would have computed."""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from uopc import nn
+from uopc.counters import counters
+from uopc.jit import jit
+from uopc.tensor import Tensor
+
+
+def tensor(*shape: int, seed: int = 0) -> Tensor:
+    return Tensor(np.random.default_rng(seed).standard_normal(shape).astype(np.float32))
+
+
+def test_replays_run_on_new_inputs() -> None:
+    calls = []
+
+    @jit
+    def f(x: Tensor, rest: dict) -> dict:
+        calls.append(1)
+        return {"sum": (x * rest["by"][0]).sum(0), "pair": (x + 1, None)}
+
+    for seed in range(6):
+        x, by = tensor(3, 5, seed=seed), tensor(5, seed=seed + 100)
+        got = f(x, {"by": [by]})
+        np.testing.assert_allclose(got["sum"].numpy(), (x.numpy() * by.numpy()).sum(0), rtol=1e-5)
+        np.testing.assert_array_equal(got["pair"][0].numpy(), x.numpy() + 1)
+        assert got["pair"][1] is None
+    assert len(calls) == 2  # as it is, then recorded
+
+
+def test_a_replay_looks_up_no_plan_and_makes_none() -> None:
+    f = jit(lambda x: (x @ x).softmax(-1))
+    for _ in range(2):
+        f(tensor(7, 7))
+    before = counters.copy()
+    f(tensor(7, 7, seed=3))
+    did = counters - before
+    assert (did.plan_hits, did.plan_misses, did.schedule_time) == (1, 0, 0)
+
+
+class Net:
+    def __init__(self) -> None:
+        self.first, self.second = nn.Linear(4, 8), nn.Linear(8, 1)
+
+    def loss(self, x: Tensor, y: Tensor) -> Tensor:
+        hidden = nn.dropout(self.first(x).relu(), 0.2)
+        return (self.second(hidden) - y).square().mean()
+
+
+OPTIMIZERS: list[Callable] = [
+    lambda p: nn.SGD(p, lr=0.05, momentum=0.9), lambda p: nn.AdamW(p, lr=0.01),
+    lambda p: nn.AdamW([{"params": p[:1], "weight_decay": 0.1}, {"params": p[1:]}])]
+
+
+@pytest.mark.parametrize("make", OPTIMIZERS)
+def test_training_is_bit_for_bit_what_it_is_without(make: Callable) -> None:
+    """With dropout (fresh random numbers) and a learning rate that changes in each step."""
+    results = []
+    for wrap in (jit, lambda f: f):
+        Tensor.manual_seed(3)
+        net = Net()
+        optimizer = make(nn.parameters(net))
+
+        def step(x: Tensor, y: Tensor, net: Net = net, optimizer: nn.Optimizer = optimizer) -> list:
+            optimizer.zero_grad()
+            loss = net.loss(x, y)
+            loss.backward(optimizer.params)
+            norm = nn.clip_grad_norm(optimizer.params, 0.5)
+            optimizer.step(loss, norm)
+            return [loss, norm]
+
+        run, losses = wrap(step), []
+        for k in range(8):
+            optimizer.lr = 0.05 / (k + 1)
+            losses.append([t.item() for t in run(tensor(16, 4, seed=k), tensor(16, 1, seed=k))])
+        weights = [p.numpy() for p in optimizer.params]
+        moments = [m.numpy() for values in optimizer.state().values() for m in values]
+        results.append((losses, [w.tobytes() for w in weights + moments]))
+    assert results[0] == results[1]
+    assert len({tuple(pair) for pair in results[0][0]}) == 8
+
+
+def test_other_shapes_and_dtypes_are_recorded_anew() -> None:
+    f = jit(lambda x: x * 2)
+    for n in (3, 5, 3, 5, 3, 5):
+        np.testing.assert_array_equal(f(tensor(n, seed=n)).numpy(), tensor(n, seed=n).numpy() * 2)
+    for _ in range(3):
+        assert f(Tensor([1, 2, 3])).numpy().dtype == np.int32
+
+
+def test_a_number_that_changes_is_named() -> None:
+    f = jit(lambda x, scale, more: x * scale + more["bias"])
+    for _ in range(3):
+        f(tensor(3), 2, more={"bias": 1.5})
+    with pytest.raises(ValueError, match=r"argument 1 is 3, and was 2.*Tensor"):
+        f(tensor(3), 3, more={"bias": 1.5})
+    with pytest.raises(ValueError, match=r"argument more\['bias'\] is 2.5, and was 1.5"):
+        f(tensor(3), 2, more={"bias": 2.5})
+    np.testing.assert_array_equal(f(tensor(3), 2, more={"bias": 1.5}).numpy(),
+                                  tensor(3).numpy() * 2 + 1.5)
+
+
+def test_a_value_is_not_read_inside() -> None:
+    f = jit(lambda x: x * x.sum().item())
+    f(tensor(3))
+    with pytest.raises(RuntimeError, match="read in a jitted function"):
+        f(tensor(3))
+    g = jit(lambda x: x + 1)  # nothing is left of the failed recording
+    for _ in range(3):
+        np.testing.assert_array_equal(g(tensor(3)).numpy(), tensor(3).numpy() + 1)
+    with pytest.raises(TypeError, match="argument 0 .*NumPy"):
+        g(np.ones(3))
+
+
+def test_results_are_not_overwritten() -> None:
+    f = jit(lambda x: x * 3)
+    kept = [(k, f(tensor(50_000, seed=k))) for k in range(6)]
+    for k, result in kept:
+        np.testing.assert_array_equal(result.numpy(), tensor(50_000, seed=k).numpy() * 3)
+
+
+def test_a_tensor_from_outside_may_be_assigned_between_calls() -> None:
+    w = Tensor([1.0, 2.0])
+    f = jit(lambda x: x * w)
+    for k in range(8):
+        if k % 3 == 2:
+            w.assign([k, 1.0])
+        np.testing.assert_array_equal(f(Tensor([1.0, 1.0])).numpy(), w.numpy())
+
+
+def test_arguments_may_be_assigned_and_may_repeat() -> None:
+    @jit
+    def swap(a: Tensor, b: Tensor) -> None:
+        old = a.detach()
+        a.assign(b + 0)
+        b.assign(old + 0)
+        Tensor.realize_all(a, b)
+
+    a, b = Tensor([1.0]), Tensor([2.0])
+    for k in range(5):
+        swap(a, b)
+        assert (a.item(), b.item()) == ((2, 1) if k % 2 == 0 else (1, 2))
+    add = jit(lambda x, y: x + y)
+    for k in range(4):
+        assert add(Tensor([k * 1.0]), Tensor([1.0])).item() == k + 1
+        same = Tensor([k * 1.0])
+        assert add(same, same).item() == 2 * k
+
+
+def test_a_state_that_counts() -> None:
+    total = Tensor([0.0])
+
+    @jit
+    def add(x: Tensor) -> Tensor:
+        total.assign(total + x)
+        return total
+
+    for k in range(1, 7):
+        assert add(Tensor([1.0])).item() == k
+        assert total.item() == k
+
+
+def test_methods() -> None:
+    class Scale:
+        def __init__(self, by: float) -> None:
+            self.by = Tensor([by])
+
+        @jit
+        def __call__(self, x: Tensor) -> Tensor:
+            return x * self.by
+
+    two, three = Scale(2), Scale(3)
+    for k in range(4):
+        assert two(Tensor([k * 1.0])).item() == 2 * k
+        assert three(Tensor([k * 1.0])).item() == 3 * k
+
+
+def test_an_argument_that_is_lazy_or_broadcast() -> None:
+    f = jit(lambda x: x.sum())
+    for k in range(4):
+        assert f(Tensor.ones(3, 4) * k).item() == 12 * k
+        assert f(Tensor([[float(k)] * 4] * 3).T).item() == 12 * k

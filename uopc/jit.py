@@ -1,0 +1,229 @@
+"""`@jit`: a function's plans, recorded once and replayed on new inputs, without building a graph.
+
+    @jit
+    def step(x, y):
+        loss = model.loss(x, y)
+        ...
+        return loss
+
+The first call runs as it is, so that all that is lazy gets computed; the second is recorded; from
+then on the recorded plans run on the new arguments, on what the assigned tensors hold, and on fresh
+random numbers and rates. Other shapes or dtypes are recorded anew.
+"""
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from uopc.composite import base_buffer, buffer_data, is_contiguous_buffer, new_buffer
+from uopc.counters import counters
+from uopc.kernelize import run_plan
+from uopc.recording import Recording
+from uopc.tensor import Tensor
+from uopc.uop import UOp
+
+Key = tuple
+MAX_PROGRAMS = 16  # of one function; beyond, the oldest goes
+
+
+class jit:  # noqa: N801 (a decorator)
+    """Record what `function` computes, and replay it.
+
+    Arguments may be Tensors, Python numbers, strings, None, other objects (told apart by identity),
+    and lists, tuples and dicts of them; the result Tensors, None, or lists, tuples and dicts of
+    them. A number is part of the graph: one that differs from the recorded call's raises
+    ValueError, naming it; pass what changes as a Tensor. In the function no value may be read
+    (`numpy`, `item`): RuntimeError. What it does in plain Python is not replayed, and gradients
+    that it leaves in `.grad` are dropped.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.programs: dict[Key, _Program | None] = {}  # None: called once, not yet recorded
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        leaves = [leaf for name, value in [*enumerate(args), *kwargs.items()]
+                  for leaf in _leaves(value, f"argument {name}")]
+        tensors = list({id(v): v for _, v in leaves if isinstance(v, Tensor)}.values())
+        numbers = [(path, v) for path, v in leaves if isinstance(v, (bool, int, float))]
+        key = _key(leaves)
+        program = self.programs.get(key)
+        if program is not None and not program.is_stale:
+            program.check_numbers(self.function.__qualname__, numbers)
+            return program.replay(tensors)
+        if key not in self.programs:
+            result = self.function(*args, **kwargs)
+            self.programs[key] = None
+            while len(self.programs) > MAX_PROGRAMS:
+                del self.programs[next(iter(self.programs))]
+            return result
+        return self._record(key, args, kwargs, numbers)
+
+    def _record(self, key: Key, args: tuple, kwargs: dict, numbers: list) -> Any:
+        given: list[tuple[Tensor, Tensor]] = []  # the caller's, and with memory of its own
+
+        def distinct(t: Tensor) -> Tensor:
+            same = next((inner for outer, inner in given if outer is t), None)
+            if same is None:
+                same = Tensor._of(new_buffer(buffer_data(t._computed())))
+                same.requires_grad = t.requires_grad
+                given.append((t, same))
+            return same
+
+        inner_args, inner_kwargs = _mapped((args, kwargs), distinct)
+        inputs = [inner for _, inner in given]
+        before = [t.uop for t in inputs]
+        with Recording() as recording:
+            result = self.function(*inner_args, **inner_kwargs)
+            outputs = [v for _, v in _leaves(result, "result") if isinstance(v, Tensor)]
+            if outputs:
+                Tensor.realize_all(*outputs)
+        in_memory = all(is_contiguous_buffer(u) for _, u in recording.held.values())
+        if in_memory and recording.is_fit:
+            self.programs[key] = _Program(recording, inputs, before, numbers, result)
+        # else it needed a tensor that had not been computed before: the next call is recorded
+        for outer, inner in given:
+            if id(inner) in recording.held:
+                outer.uop, outer._former = inner.uop, None
+        for tensor, _ in recording.held.values():
+            tensor.grad = None
+        return result
+
+
+class _Program:
+    """Recorded plans, with a slot for every array that goes into one or comes out."""
+
+    def __init__(self, recording: Recording, given: list[Tensor], before: list[UOp],
+                 numbers: list[tuple[str, Any]], result: Any) -> None:
+        self.is_stale = False
+        self.numbers = numbers
+        self.slots: dict[UOp, int] = {}
+        self.given = [self.slot(u) for u in before]
+        held = list(recording.held.values())
+        positions = {id(t): k for k, t in enumerate(given)}
+        self.held = [(t, self.slot(u)) for t, u in held if id(t) not in positions]
+        self.actions = [(None if u is None else self.slot(u), make)
+                        for u, make in recording.actions]
+        fresh = set(self.slots)
+        self.runs, made = [], set()
+        for plan, inputs, results in recording.runs:
+            places = plan.results if plan else [(("in", 0), results[0].shape)]
+            self.runs.append((plan, [self.slot(u) for u in inputs],
+                              [(self.slot(u), *place) for u, place in
+                               zip(results, places, strict=True)]))
+            made.update(map(base_buffer, results))
+        self.updates = [(t, positions.get(id(t)), self.slot(t.uop), t.shape) for t, _ in held]
+        self.result = _mapped(result, lambda t: _Place(self.slot(t._computed()), t.shape))
+        self.values: list[np.ndarray | None] = []
+        for u in self.slots:  # what nothing of the above gives is data that stays
+            stays = u not in fresh and u not in made
+            self.values.append(buffer_data(u) if stays else None)
+            if stays:
+                u.__dict__.setdefault("recorded_in", weakref.WeakSet()).add(self)
+
+    def slot(self, u: UOp) -> int:
+        return self.slots.setdefault(base_buffer(u), len(self.slots))
+
+    def check_numbers(self, name: str, numbers: list[tuple[str, Any]]) -> None:
+        for (path, now), (_, then) in zip(numbers, self.numbers, strict=True):
+            if type(now) is not type(then) or (now != then and not (now != now and then != then)):
+                raise ValueError(
+                    f"{name}: {path} is {now!r}, and was {then!r} when the function was recorded; "
+                    "a number is part of the graph. Pass what changes as a Tensor")
+
+    def replay(self, given: list[Tensor]) -> Any:
+        values = self.values.copy()
+        for slot, t in zip(self.given, given, strict=True):
+            values[slot] = buffer_data(base_buffer(t._computed()))
+        for t, slot in self.held:
+            values[slot] = buffer_data(base_buffer(t._computed()))
+        for slot, make in self.actions:
+            made = make()
+            if slot is not None:
+                values[slot] = made
+        for plan, inputs, results in self.runs:
+            arrays = [values[k] for k in inputs]
+            outs = run_plan(plan, arrays) if plan else []
+            counters.plan_hits += plan is not None
+            for slot, (kind, k), shape in results:
+                values[slot] = outs[k].reshape(shape) if kind == "out" else \
+                    arrays[k].reshape(shape) if plan else arrays[k].copy()
+        buffers: dict[int, UOp] = {}
+
+        def buffer(slot: int, shape: tuple[int, ...]) -> UOp:
+            if slot not in buffers:
+                buffers[slot] = new_buffer(values[slot])
+            return buffers[slot] if buffers[slot].shape == shape else buffers[slot].reshape(shape)
+
+        for t, position, slot, shape in self.updates:
+            t = t if position is None else given[position]
+            t.uop, t._former = buffer(slot, shape), None
+        return _mapped(self.result, lambda p: Tensor._of(buffer(p.slot, p.shape)), _Place)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a result lies."""
+
+    slot: int
+    shape: tuple[int, ...]
+
+
+def _leaves(tree: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """(where it is, value) of all that is no container. Raises TypeError for a NumPy array."""
+    if isinstance(tree, (dict, list, tuple)):
+        for name, value in tree.items() if isinstance(tree, dict) else enumerate(tree):
+            yield from _leaves(value, f"{path}[{name!r}]")
+    elif isinstance(tree, (np.ndarray, np.generic)):
+        raise TypeError(f"{path} of a jitted function is a NumPy array: pass a Tensor")
+    else:
+        yield path, tree
+
+
+def _mapped(tree: Any, change: Callable[[Any], Any], leaf: type = Tensor) -> Any:
+    """The same containers with every leaf of a type changed."""
+    if isinstance(tree, leaf):
+        return change(tree)
+    if isinstance(tree, dict):
+        return {name: _mapped(value, change, leaf) for name, value in tree.items()}
+    if isinstance(tree, (list, tuple)):
+        return type(tree)(_mapped(value, change, leaf) for value in tree)
+    return tree
+
+
+def _key(leaves: list[tuple[str, Any]]) -> Key:
+    """What must be equal for a recorded program to serve: all but the values of tensors and
+    numbers. Tensors that are the same one must be so again."""
+    first: dict[int, int] = {}
+    parts = []
+    for path, value in leaves:
+        if isinstance(value, Tensor):
+            parts.append((path, value.shape, value.dtype, first.setdefault(id(value), len(first))))
+        elif isinstance(value, (bool, int, float)):
+            parts.append((path, type(value)))
+        else:
+            known = isinstance(value, (str, type(None)))
+            parts.append((path, value if known else _Identity(value)))
+    return tuple(parts)
+
+
+class _Identity:
+    """Equal only to that of the same object, which it keeps alive."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Identity) and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)

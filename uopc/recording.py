@@ -1,0 +1,90 @@
+"""What a function does while `jit` watches it: the plans it runs, the tensors it assigns, and the
+data that it makes anew in every call.
+
+The rest of uopc reports here; it costs nothing while nobody records.
+"""
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from uopc.composite import new_buffer
+from uopc.uop import Ops, UOp
+
+assignments = itertools.count()  # each `assign` has a number
+
+
+@dataclass
+class Recording:
+    """In the order in which things happened.
+
+    actions  (the BUFFER that gets what is made, or None, the function that makes it)
+    runs     (the Plan, or None for a plain copy; its input BUFFERs; the BUFFERs of its results)
+    held     for each assigned tensor, by id: the tensor and the node that it was before
+    is_fit   False when a plan computes what was assigned, but not computed, before the recording
+    """
+
+    actions: list[tuple[UOp | None, Callable[[], Any]]] = field(default_factory=list)
+    runs: list[tuple[Any, list[UOp], list[UOp]]] = field(default_factory=list)
+    held: dict[int, tuple[Any, UOp]] = field(default_factory=dict)
+    is_fit: bool = True
+    first_assignment: int = field(default_factory=lambda: next(assignments))
+
+    def __enter__(self) -> Recording:
+        if current() is not None:
+            raise RuntimeError("a jitted function is recorded already: call the inner one plainly")
+        _state.recording = self
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _state.recording = None
+
+
+_state = threading.local()
+
+
+def current() -> Recording | None:
+    """The recording that goes on in this thread."""
+    return getattr(_state, "recording", None)
+
+
+def made_by(make: Callable[[], np.ndarray]) -> UOp:
+    """A BUFFER of data that is another in every call: a learning rate, a random number's key."""
+    buffer = new_buffer(make())
+    if (recording := current()) is not None:
+        recording.actions.append((buffer, make))
+    return buffer
+
+
+def do(action: Callable[[], Any]) -> None:
+    """Change the state of an object in Python, in this call and in every replay."""
+    action()
+    if (recording := current()) is not None:
+        recording.actions.append((None, action))
+
+
+def note_roots(roots: list[UOp]) -> None:
+    if (recording := current()) is not None:
+        recording.is_fit &= all(
+            u.arg[1] > recording.first_assignment for u in UOp(Ops.SINK, tuple(roots)).toposort()
+            if u.op is Ops.STAGE and isinstance(u.arg, tuple))
+
+
+def note_run(plan: Any, inputs: list[UOp], results: list[UOp]) -> None:
+    if (recording := current()) is not None:
+        recording.runs.append((plan, inputs, results))
+
+
+def note_assignment(tensor: Any, before: UOp) -> None:
+    """Called before a tensor gets a new value."""
+    recording = current()
+    if recording is not None:
+        recording.held.setdefault(id(tensor), (tensor, before))
+        return
+    for program in before.__dict__.get("recorded_in", ()):
+        program.is_stale = True  # it took this value for one that never changes
