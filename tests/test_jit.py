@@ -133,6 +133,21 @@ def test_a_tensor_from_outside_may_be_assigned_between_calls() -> None:
         np.testing.assert_array_equal(f(Tensor([1.0, 1.0])).numpy(), w.numpy())
 
 
+def test_what_one_function_assigns_another_reads() -> None:
+    w = Tensor([1.0])
+    read = jit(lambda x: x * w)
+
+    @jit
+    def grow(by: Tensor) -> None:
+        w.assign(w + by)
+        w.realize()
+
+    for k in range(2, 9):
+        grow(Tensor([1.0]))
+        for x in (1.0, 2.0, 3.0):
+            assert read(Tensor([x])).item() == k * x
+
+
 def test_arguments_may_be_assigned_and_may_repeat() -> None:
     @jit
     def swap(a: Tensor, b: Tensor) -> None:

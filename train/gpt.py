@@ -24,6 +24,7 @@ from train.checkpoint import FILE_NAME, Checkpoint, load_checkpoint, save_checkp
 from train.log import TrainingLog
 from train.options import parse_gpt_options
 from uopc import nn, random
+from uopc.jit import jit
 from uopc.runtime import CompileError
 from uopc.tensor import Tensor
 
@@ -55,6 +56,7 @@ class Trainer:
             [{"params": matrices, "weight_decay": options.weight_decay},
              {"params": vectors, "weight_decay": 0.0}],
             lr=options.learning_rate, betas=(options.beta1, options.beta2))
+        self.train_step, self.batch_loss = jit(self._train_step), jit(self.model.loss)
         self.iteration = 0
         if resumed:
             self.restore(resumed)
@@ -67,19 +69,24 @@ class Trainer:
 
     def step(self) -> tuple[float, float, float]:
         """One optimizer step; returns (loss, learning rate, gradient norm)."""
-        micro_batches = self.options.gradient_accumulation_steps
         self.optimizer.lr = learning_rate(self.iteration, self.options)
+        batches = [self.batch("train", 0, self.iteration, micro)
+                   for micro in range(self.options.gradient_accumulation_steps)]
+        loss, norm = self.train_step(batches)
+        self.iteration += 1
+        return loss.item(), self.optimizer.lr, norm.item()
+
+    def _train_step(self, batches: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+        """Recorded once, then replayed: loss and gradient norm, the parameters updated."""
         self.optimizer.zero_grad()
         total = None
-        for micro in range(micro_batches):
-            x, y = self.batch("train", 0, self.iteration, micro)
-            loss = self.model.loss(x, y) * (1 / micro_batches)
+        for x, y in batches:
+            loss = self.model.loss(x, y) * (1 / len(batches))
             total = loss if total is None else total + loss
         total.backward(self.optimizer.params)
         norm = nn.clip_grad_norm(self.optimizer.params, self.options.grad_clip or math.inf)
         self.optimizer.step(total, norm)
-        self.iteration += 1
-        return total.item(), self.optimizer.lr, norm.item()
+        return total, norm
 
     def evaluate(self) -> dict[str, float | None]:
         """Mean loss over eval_iters batches of each split; None where a split is too short."""
@@ -89,7 +96,7 @@ class Trainer:
             if not self.dataset.has_room(split, self.options.block_size):
                 losses[split] = None
                 continue
-            parts = [self.model.loss(*self.batch(split, number, k)).item()
+            parts = [self.batch_loss(*self.batch(split, number, k)).item()
                      for k in range(self.options.eval_iters)]
             losses[split] = sum(parts) / len(parts)
         self.model.training = True

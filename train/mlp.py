@@ -17,6 +17,7 @@ from models.mlp import MLP
 from train.log import TrainingLog
 from train.options import at_least
 from uopc import nn
+from uopc.jit import jit
 from uopc.runtime import CompileError
 from uopc.tensor import Tensor
 
@@ -67,16 +68,21 @@ def train(options: argparse.Namespace, images: np.ndarray, labels: np.ndarray,
     rng = np.random.default_rng(options.seed)
     model = MLP([images.shape[1], options.hidden, options.hidden, 10])
     optimizer = nn.AdamW(nn.parameters(model), weight_decay=options.weight_decay)
+
+    @jit
+    def step(batch: Tensor, targets: Tensor) -> Tensor:
+        optimizer.zero_grad()
+        loss = model(batch).cross_entropy(targets)
+        loss.backward(optimizer.params)
+        optimizer.step(loss)
+        return loss
+
     log = TrainingLog(Path(options.out_dir), 0, options.max_iters, options.log_interval)
     for iteration in range(options.max_iters):
         chosen = rng.choice(len(images), options.batch_size, replace=False)
         optimizer.lr = options.learning_rate * (1 - iteration / options.max_iters)
         with log.step() as timer:
-            optimizer.zero_grad()
-            loss = model(Tensor(images[chosen])).cross_entropy(Tensor(labels[chosen]))
-            loss.backward(optimizer.params)
-            optimizer.step(loss)
-            value = loss.item()
+            value = step(Tensor(images[chosen]), Tensor(labels[chosen])).item()
         log.log_step(timer, iteration, value, optimizer.lr, options.batch_size)
     held = accuracy(model, held_images, held_labels)
     log.write(iter=options.max_iters, train_accuracy=accuracy(model, images, labels),

@@ -20,6 +20,7 @@ from models.gpt import GPT, GPTConfig
 from train.checkpoint import load_checkpoint
 from train.options import at_least
 from uopc import nn
+from uopc.jit import jit
 from uopc.runtime import CompileError
 from uopc.tensor import Tensor
 
@@ -59,13 +60,13 @@ def choose(logits: np.ndarray, temperature: float, top_k: int, rng: np.random.Ge
 def generate(model: GPT, tokens: list[int], options: argparse.Namespace,
              rng: np.random.Generator) -> Iterator[int]:
     """Yield `max_new_tokens` tokens that follow `tokens`."""
-    block = model.config.block_size
+    block, next_logits = model.config.block_size, jit(model.next_logits)
     for _ in range(options.max_new_tokens):
         context = tokens[-block:]
         padded = np.zeros((1, block), np.int32)
         padded[0, :len(context)] = context
         position = Tensor(np.array([len(context) - 1], np.int32))
-        logits = model.next_logits(Tensor(padded), position).numpy()[0]
+        logits = next_logits(Tensor(padded), position).numpy()[0]
         tokens = [*tokens, choose(logits, options.temperature, options.top_k, rng)]
         yield tokens[-1]
 

@@ -23,7 +23,7 @@ import numpy as np
 from uopc.composite import base_buffer, buffer_data, is_contiguous_buffer, new_buffer
 from uopc.counters import counters
 from uopc.kernelize import run_plan
-from uopc.recording import Recording
+from uopc.recording import Recording, note_assignment
 from uopc.tensor import Tensor
 from uopc.uop import UOp
 
@@ -166,6 +166,7 @@ class _Program:
 
         for t, position, slot, shape in self.updates:
             t = t if position is None else given[position]
+            note_assignment(t, t.uop)
             t.uop, t._former = buffer(slot, shape), None
         return _mapped(self.result, lambda p: Tensor._of(buffer(p.slot, p.shape)), _Place)
 

@@ -85,6 +85,5 @@ def note_assignment(tensor: Any, before: UOp) -> None:
     recording = current()
     if recording is not None:
         recording.held.setdefault(id(tensor), (tensor, before))
-        return
     for program in before.__dict__.get("recorded_in", ()):
         program.is_stale = True  # it took this value for one that never changes
