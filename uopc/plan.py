@@ -16,7 +16,7 @@ import numpy as np
 from uopc.counters import counters
 from uopc.dtype import DType
 from uopc.memory import empty_array
-from uopc.runtime import Program
+from uopc.runtime import Program, launcher
 
 Ref = tuple[str, int]  # ("in", i), ("tmp", j) or ("out", r)
 Storage = tuple[DType, int]  # dtype, number of elements
@@ -46,25 +46,59 @@ class Plan:
     outs: list[Storage]
     results: list[tuple[Ref, tuple[int, ...]]]
     _storage: list[np.ndarray] | None = field(default=None, repr=False)
+    _launch: _Launch | None = field(default=None, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def run(self, inputs: Sequence[np.ndarray], debug: int = 0) -> list[np.ndarray]:
-        """Run every kernel on `inputs`; returns the outs as flat new arrays."""
+        """Run every kernel on `inputs`; returns the outs as flat new arrays. Raises TypeError for
+        an input of a wrong dtype or memory layout."""
         outs = _allocate(self.outs)
         with self._lock:  # two threads may run one plan, but not on the same temporaries
             if self._storage is None:
                 self._storage = _allocate(self.temps)
-            arrays = {"in": inputs, "tmp": self._storage, "out": outs}
             start = time.perf_counter()
-            for kernel in self.kernels:
-                args = [arrays[kind][i] for kind, i in kernel.refs]
-                if debug >= 2:
-                    _timed(kernel, args, debug)
-                else:
-                    kernel.program(*args)
+            if debug >= 2 or len(self.kernels) < 2:
+                arrays = {"in": inputs, "tmp": self._storage, "out": outs}
+                for kernel in self.kernels:
+                    args = [arrays[kind][i] for kind, i in kernel.refs]
+                    _timed(kernel, args, debug) if debug >= 2 else kernel.program(*args)
+            else:
+                if self._launch is None:
+                    self._launch = _Launch(self.kernels, len(inputs), len(outs), self._storage)
+                self._launch(inputs, outs)
             counters.run_time += time.perf_counter() - start
         counters.kernels += len(self.kernels)
         return outs
+
+
+class _Launch:
+    """All kernels of a plan as one native call, with a table of their arrays' addresses."""
+
+    def __init__(self, kernels: Sequence[Kernel], inputs: int, outs: int,
+                 temporary: Sequence[np.ndarray]) -> None:
+        first = {"in": 0, "out": inputs, "tmp": inputs + outs}
+        self.addresses = np.zeros(inputs + outs + len(temporary), np.uintp)
+        self.addresses[inputs + outs:] = [a.ctypes.data for a in temporary]
+        self.kernels = np.array([k.program.entry for k in kernels], np.uintp)
+        sizes = [len(k.refs) for k in kernels]
+        self.first = np.cumsum([0, *sizes[:-1]], dtype=np.intp)
+        self.places = np.array([first[kind] + i for k in kernels for kind, i in k.refs], np.intp)
+        self.dtypes = {i: dtype for k in kernels
+                       for (kind, i), dtype in zip(k.refs, k.program.dtypes, strict=True)
+                       if kind == "in"}
+        self.call = launcher()
+
+    def __call__(self, inputs: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> None:
+        for i, dtype in self.dtypes.items():
+            array = inputs[i]
+            if array.dtype != dtype.np or not array.flags.c_contiguous:
+                raise TypeError(f"input {i} of a plan must be a C-contiguous array of {dtype}, "
+                                f"got one of {array.dtype}")
+        used = len(inputs) + len(outs)
+        self.addresses[:used] = [a.__array_interface__["data"][0] for a in (*inputs, *outs)]
+        table = self.addresses[self.places]
+        self.call(len(self.kernels), self.kernels.ctypes.data, table.ctypes.data,
+                  self.first.ctypes.data)
 
 
 def _allocate(storage: Sequence[Storage]) -> list[np.ndarray]:

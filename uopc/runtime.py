@@ -22,7 +22,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -156,7 +156,7 @@ def cache_folder() -> Path:
 def object_path(src: str) -> Path:
     """Where the object of a source is kept, whether or not it exists yet."""
     command = compiler()
-    parts = [src, *flags_of(src), *command, *_probe(command)[1]]
+    parts = [src, ENTRY, *flags_of(src), *command, *_probe(command)[1]]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
     return cache_folder() / f"{key[:40]}.so"
 
@@ -186,7 +186,7 @@ def build(src: str) -> Path:
     flags = flags_of(src)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as scratch:
         source, made = Path(scratch, "kernel.c"), Path(scratch, "kernel.so")
-        source.write_text(src)
+        source.write_text(src + "".join(map(_entry, _SIGNATURE.findall(src))))
         run = _run([*command, *flags, str(source), "-o", str(made), "-lm"])
         if run.returncode:
             kept = target.with_suffix(".c")
@@ -225,8 +225,33 @@ def _explain(stderr: str, src: str, kept: Path, command: Sequence[str]) -> str:
 # *** programs ***
 
 _SIGNATURE = re.compile(r"^void (\w+)\(([^)]*)\)", re.MULTILINE)
+# how `launch` calls any kernel: with its arrays in a table
+ENTRY = "\nvoid {name}_entry(void** arrays) {{ {name}({arguments}); }}\n"
 _loaded: dict[str, ctypes.CDLL] = {}
 _threads_are_said = threading.Event()
+
+
+def _entry(signature: tuple[str, str]) -> str:
+    name, parameters = signature
+    count = len(parameters.split(",")) if parameters.strip() else 0
+    return ENTRY.format(name=name, arguments=", ".join(f"arrays[{k}]" for k in range(count)))
+
+
+LAUNCH = """
+typedef void (*entry)(void**);
+void launch(long n, entry* kernels, void** arrays, long* first) {
+  for (long k = 0; k < n; k++) kernels[k](arrays + first[k]);
+}
+"""
+
+
+def launcher() -> Callable[[int, int, int, int], None]:
+    """launch(n, kernels, arrays, first): call n kernels, the k-th with the table of arrays that
+    starts at first[k]. The last three are addresses. No types are checked."""
+    function = _load(LAUNCH).launch
+    function.argtypes = [ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
+    function.restype = None
+    return function
 
 
 def _load(src: str) -> ctypes.CDLL:
@@ -288,6 +313,8 @@ class Program:
         self.name = name
         self.dtypes = tuple(by_c_name[p] for p in parameters)
         self._function = getattr(_load(src), name)
+        entry = getattr(_load(src), f"{name}_entry")
+        self.entry = ctypes.cast(entry, ctypes.c_void_p).value
         self._function.argtypes = [ctypes.c_void_p] * len(parameters)
         self._function.restype = None
 
