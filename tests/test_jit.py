@@ -200,3 +200,21 @@ def test_an_argument_that_is_lazy_or_broadcast() -> None:
     for k in range(4):
         assert f(Tensor.ones(3, 4) * k).item() == 12 * k
         assert f(Tensor([[float(k)] * 4] * 3).T).item() == 12 * k
+
+
+@pytest.mark.parametrize("every", [1, 2, 3])
+def test_a_snapshot_of_a_state_stays_what_it_was(every: int) -> None:
+    total = Tensor(np.zeros(40_000, np.float32))
+
+    @jit
+    def add(x: Tensor) -> None:
+        total.assign(total + x)
+        total.realize()
+
+    kept = []
+    for k in range(1, 13):
+        add(Tensor([1.0]))
+        if k % every == 0:
+            kept.append((k, total.detach() if k % 2 else total * 1))  # both refer to the graph
+    for k, snapshot in kept:
+        np.testing.assert_array_equal(snapshot.numpy(), np.full(40_000, k, np.float32))

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -110,7 +111,7 @@ class _Program:
         self.given = [self.slot(u) for u in before]
         held = list(recording.held.values())
         positions = {id(t): k for k, t in enumerate(given)}
-        self.held = [(t, self.slot(u)) for t, u in held if id(t) not in positions]
+        self.states = [_State(t, self.slot(u)) for t, u in held if id(t) not in positions]
         self.actions = [(None if u is None else self.slot(u), make)
                         for u, make in recording.actions]
         fresh = set(self.slots)
@@ -121,7 +122,14 @@ class _Program:
                               [(self.slot(u), *place) for u, place in
                                zip(results, places, strict=True)]))
             made.update(map(base_buffer, results))
-        self.updates = [(t, positions.get(id(t)), self.slot(t.uop), t.shape) for t, _ in held]
+        self.assigned = [(positions[id(t)], self.slot(t.uop), t.shape)
+                         for t, _ in held if id(t) in positions]
+        shared = Counter(self.slot(t.uop) for t, _ in held)
+        shared.update(self.slot(t._computed()) for _, t in _leaves(result, "result")
+                      if isinstance(t, Tensor))
+        for state in self.states:
+            state.after = self.slot(state.tensor.uop)
+            state.alone = shared[state.after] == 1
         self.result = _mapped(result, lambda t: _Place(self.slot(t._computed()), t.shape))
         self.values: list[np.ndarray | None] = []
         for u in self.slots:  # what nothing of the above gives is data that stays
@@ -144,15 +152,20 @@ class _Program:
         values = self.values.copy()
         for slot, t in zip(self.given, given, strict=True):
             values[slot] = buffer_data(base_buffer(t._computed()))
-        for t, slot in self.held:
-            values[slot] = buffer_data(base_buffer(t._computed()))
+        spare = {}
+        for state in self.states:
+            values[state.before] = state.array()
+            if state.spare is not None:
+                spare[state.after] = state.spare
         for slot, make in self.actions:
             made = make()
             if slot is not None:
                 values[slot] = made
         for plan, inputs, results in self.runs:
             arrays = [values[k] for k in inputs]
-            outs = run_plan(plan, arrays) if plan else []
+            given_outs = {k: spare.pop(slot) for slot, (kind, k), _ in results
+                          if kind == "out" and slot in spare}
+            outs = run_plan(plan, arrays, spare=given_outs) if plan else []
             counters.plan_hits += plan is not None
             for slot, (kind, k), shape in results:
                 values[slot] = outs[k].reshape(shape) if kind == "out" else \
@@ -164,11 +177,51 @@ class _Program:
                 buffers[slot] = new_buffer(values[slot])
             return buffers[slot] if buffers[slot].shape == shape else buffers[slot].reshape(shape)
 
-        for t, position, slot, shape in self.updates:
-            t = t if position is None else given[position]
-            note_assignment(t, t.uop)
-            t.uop, t._former = buffer(slot, shape), None
+        for state in self.states:
+            if state.alone:
+                state.keep(values[state.after])
+            else:
+                _set(state.tensor, buffer(state.after, state.shape))
+        for position, slot, shape in self.assigned:
+            _set(given[position], buffer(slot, shape))
         return _mapped(self.result, lambda p: Tensor._of(buffer(p.slot, p.shape)), _Place)
+
+
+class _State:
+    """A tensor that every call reads and assigns. Between calls its array stays here, until
+    somebody asks the tensor for its graph; so the array of the call before may be written again."""
+
+    def __init__(self, tensor: Tensor, before: int) -> None:
+        self.tensor, self.before, self.after = tensor, before, before
+        self.shape = tensor.shape  # to ask the tensor later would be to ask for its graph
+        self.alone = False  # nothing else shares the array that it gets
+        self.current: np.ndarray | None = None
+        self.spare: np.ndarray | None = None
+        self.value = self._value  # one object, to be recognized
+
+    def _value(self) -> np.ndarray:
+        array, self.current = self.current, None
+        return array
+
+    def array(self) -> np.ndarray:
+        t = self.tensor
+        if t._held is self.value:
+            return self.current
+        self.current = self.spare = None
+        return buffer_data(base_buffer(t._computed()))
+
+    def keep(self, array: np.ndarray) -> None:
+        private = self.tensor._held is self.value
+        if not private:
+            _set(self.tensor, self.tensor.uop)
+        array = array.reshape(self.shape)
+        self.current, self.spare = array, self.current.reshape(-1) if private else None
+        self.tensor._held = self.value
+
+
+def _set(tensor: Tensor, u: UOp) -> None:
+    note_assignment(tensor, tensor.uop)
+    tensor.uop, tensor._former = u, None
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -259,10 +259,11 @@ def realize(roots: Sequence[UOp], fuse_reduce: bool = False,
     return results
 
 
-def run_plan(plan: Plan, arrays: Sequence[np.ndarray], note: str = "replayed") -> list[np.ndarray]:
-    """The outs of a plan, with a line about it at DEBUG=1."""
+def run_plan(plan: Plan, arrays: Sequence[np.ndarray], note: str = "replayed",
+             spare: Mapping[int, np.ndarray] | None = None) -> list[np.ndarray]:
+    """`plan.run`, with a line about it at DEBUG=1."""
     debug, start = int(DEBUG), time.perf_counter()
-    outs = plan.run(arrays, debug)
+    outs = plan.run(arrays, debug, spare)
     if debug >= 1:
         print(f"uopc: {len(plan.kernels)} kernels, {note}, run "
               f"{(time.perf_counter() - start) * 1e3:.2f} ms", file=sys.stderr)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -49,13 +49,16 @@ class Plan:
     _launch: _Launch | None = field(default=None, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
-    def run(self, inputs: Sequence[np.ndarray], debug: int = 0) -> list[np.ndarray]:
-        """Run every kernel on `inputs`; returns the outs as flat new arrays. Raises TypeError for
-        an input of a wrong dtype or memory layout."""
-        outs = _allocate(self.outs)
+    def run(self, inputs: Sequence[np.ndarray], debug: int = 0,
+            spare: Mapping[int, np.ndarray] | None = None) -> list[np.ndarray]:
+        """Run every kernel on `inputs`; returns the outs as flat arrays, new ones but for those in
+        `spare`, by number. Raises TypeError for an input of a wrong dtype or memory layout."""
+        spare = spare or {}
+        outs = [spare[k] if k in spare else empty_array((size,), dtype.np)
+                for k, (dtype, size) in enumerate(self.outs)]
         with self._lock:  # two threads may run one plan, but not on the same temporaries
             if self._storage is None:
-                self._storage = _allocate(self.temps)
+                self._storage = [empty_array((size,), dtype.np) for dtype, size in self.temps]
             start = time.perf_counter()
             if debug >= 2 or len(self.kernels) < 2:
                 arrays = {"in": inputs, "tmp": self._storage, "out": outs}
@@ -99,10 +102,6 @@ class _Launch:
         table = self.addresses[self.places]
         self.call(len(self.kernels), self.kernels.ctypes.data, table.ctypes.data,
                   self.first.ctypes.data)
-
-
-def _allocate(storage: Sequence[Storage]) -> list[np.ndarray]:
-    return [empty_array((size,), dtype.np) for dtype, size in storage]
 
 
 def _timed(kernel: Kernel, args: list[np.ndarray], debug: int) -> None:

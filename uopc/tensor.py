@@ -10,7 +10,7 @@ again wherever the same expression occurs.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -53,6 +53,18 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
         self.grad: Tensor | None = None
         self._former: weakref.ref[UOp] | None = None  # the node that `uop` was until computed
         self._value: tuple[UOp, UOp] | None = None    # a constant expression and its buffer
+
+    @property
+    def uop(self) -> UOp:
+        """The graph that gives this tensor's value."""
+        if self._held is not None:
+            self.uop = new_buffer(self._held())
+        return self._uop
+
+    @uop.setter
+    def uop(self, uop: UOp) -> None:
+        self._uop = uop
+        self._held: Callable[[], np.ndarray] | None = None  # gives the value that `jit` keeps
 
     @property
     def requires_grad(self) -> bool:
