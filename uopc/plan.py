@@ -15,6 +15,7 @@ import numpy as np
 
 from uopc.counters import counters
 from uopc.dtype import DType
+from uopc.liveness import place
 from uopc.memory import empty_array
 from uopc.runtime import Program, launcher
 
@@ -49,6 +50,23 @@ class Plan:
     _launch: _Launch | None = field(default=None, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
+    def _placed(self) -> tuple[list[int], int]:
+        return place([dtype.size * size for dtype, size in self.temps],
+                     [[i for kind, i in k.refs if kind == "tmp"] for k in self.kernels])
+
+    def _shared_storage(self) -> list[np.ndarray]:
+        """An array for each temporary, all in one block."""
+        offsets, total = self._placed()
+        block = empty_array((total,), np.dtype(np.uint8))
+        return [block[at:at + dtype.size * size].view(dtype.np)
+                for at, (dtype, size) in zip(offsets, self.temps, strict=True)]
+
+    def bytes_needed(self) -> dict[str, int]:
+        """Bytes of the results, and of the temporaries: each for itself, and as they share them."""
+        separate = sum(dtype.size * size for dtype, size in self.temps)
+        return {"results": sum(dtype.size * size for dtype, size in self.outs),
+                "separate": separate, "temporaries": self._placed()[1]}
+
     def run(self, inputs: Sequence[np.ndarray], debug: int = 0,
             spare: Mapping[int, np.ndarray] | None = None) -> list[np.ndarray]:
         """Run every kernel on `inputs`; returns the outs as flat arrays, new ones but for those in
@@ -58,7 +76,7 @@ class Plan:
                 for k, (dtype, size) in enumerate(self.outs)]
         with self._lock:  # two threads may run one plan, but not on the same temporaries
             if self._storage is None:
-                self._storage = [empty_array((size,), dtype.np) for dtype, size in self.temps]
+                self._storage = self._shared_storage()
             start = time.perf_counter()
             if debug >= 2 or len(self.kernels) < 2:
                 arrays = {"in": inputs, "tmp": self._storage, "out": outs}
