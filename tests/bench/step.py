@@ -2,9 +2,10 @@
 
 `./run.sh bench --step`. A step's flops are those of nanoGPT's estimate, (6 * (parameters without
 positions) + 12 * layers * channels * block) per token, the same for every library; a kernel's are
-`Kernel.flops`: one for each element of each operation and each element that is summed. A kernel's
-bytes are its arrays, each once. Its bound is the longer of flops / FMA peak and bytes / copy, where
-the copy moves as many bytes, so from the same caches.
+`Kernel.flops`: one for each element of each operation, be it an erf, and each element that is
+summed. A kernel's bytes are its arrays, each once. Its bound is the longer of flops / FMA peak and
+bytes / copy, where the copy moves as many bytes, so from the same caches. Its time has the call
+from Python in it.
 """
 from __future__ import annotations
 
@@ -19,38 +20,51 @@ from libraries import Turns, peers
 from machine import Machine
 from training import CONFIGS, Training, batches
 
+from uopc import nn
 from uopc.counters import Counters, counters
 
 NAME = "default"
 COMPARED = 20     # first steps whose losses must agree with PyTorch's
 TOLERANCE = 1e-4
-PROFILED = 5      # steps
+PROFILED = 3      # steps
 SHOWN = 10        # kernels
 
 
 class Step:
+    """A training step whose losses are kept."""
+
+    def __init__(self, training: Callable[[], float]) -> None:
+        self.training = training
+        self.losses: list[float] = []
+
+    def __call__(self) -> None:
+        self.losses.append(self.training())
+
+    def first_losses(self, steps: int) -> list[float]:
+        while len(self.losses) < steps:
+            self()
+        return self.losses[:steps]
+
+
+class UopcStep(Step):
     """uopc's step at a level, and what is known of those done so far."""
 
     def __init__(self, level: int) -> None:
         self.level = str(level)
         self.done: list[Counters] = []
-        self.training = self.at_level(lambda: Training(NAME))
+        self.set_level()
+        super().__init__(Training(NAME))
 
-    def at_level(self, function: Callable[[], Any]) -> Any:
+    def set_level(self) -> None:
         os.environ["OPT"] = self.level
-        return function()
 
-    def __call__(self) -> float:
+    def __call__(self) -> None:
+        self.set_level()
         before = counters.copy()
-        loss = self.at_level(self.training)
+        super().__call__()
         self.done.append(counters - before)
-        return loss
-
-    def losses(self, steps: int) -> list[float]:
-        return [self() for _ in range(steps)]
 
     def weights(self) -> dict[str, Any]:
-        from uopc import nn
         return {n: p.numpy() for n, p in nn.named_parameters(self.training.model).items()}
 
     def parts(self) -> tuple[float, float, int]:
@@ -83,14 +97,14 @@ class Step:
                 for rows in zip(*steps, strict=True) for k, _, moved in rows[:1]]
 
 
-def uopc_step(_: str, level: int) -> Step:
-    return Step(level)
+def uopc_step(_: str, level: int) -> UopcStep:
+    return UopcStep(level)
 
 
-def torch_step(_: str, weights: dict[str, Any]) -> Any:
+def torch_step(_: str, weights: dict[str, Any]) -> Step:
     from torch_gpt import TorchTraining
     config, batch = CONFIGS[NAME]
-    return TorchTraining(config, weights, batches(config, batch))
+    return Step(TorchTraining(config, weights, batches(config, batch)))
 
 
 def run(rounds: int, threads: int | None, cores: int, levels: tuple[int, ...],
@@ -104,13 +118,11 @@ def run(rounds: int, threads: int | None, cores: int, levels: tuple[int, ...],
     weights = turns.ask(next(iter(labels)), "weights")
     if with_torch:
         turns.prepare({"torch": ("torch", torch_step, weights)}, keep=True)
-        compare_losses(turns, list(labels))
-    else:
-        for label in labels:
-            turns.ask(label, "losses", 2)
     turns.prepare({"peak": machine.cases["peak"]}, keep=True)
     seconds = turns.time([*labels, *["torch"] * with_torch, "peak"])
     show_steps(turns, machine, seconds, model_flops(weights))
+    if with_torch:
+        compare_losses(turns, list(labels))
     for label in labels:
         slowest(turns, machine, label, source)
     machine.look(turns)
@@ -118,13 +130,13 @@ def run(rounds: int, threads: int | None, cores: int, levels: tuple[int, ...],
 
 
 def compare_losses(turns: Turns, labels: list[str]) -> None:
-    theirs = turns.ask("torch", "losses", COMPARED)
+    theirs = turns.ask("torch", "first_losses", COMPARED)
     for label in labels:
-        ours = turns.ask(label, "losses", COMPARED)
+        ours = turns.ask(label, "first_losses", COMPARED)
         worst = max(abs(a - b) for a, b in zip(ours, theirs, strict=True))
         verdict = "agree with" if worst <= TOLERANCE else "DIFFER from"
-        print(f"{label}: the losses of {COMPARED} steps {verdict} torch's: at most {worst:.1e} "
-              f"apart (from {ours[0]:.4f} to {ours[-1]:.4f})", flush=True)
+        print(f"{label}: the losses of the first {COMPARED} steps {verdict} torch's: at most "
+              f"{worst:.1e} apart (from {ours[0]:.4f} to {ours[-1]:.4f})", flush=True)
 
 
 def model_flops(weights: dict[str, Any]) -> int:
@@ -176,6 +188,6 @@ def slowest(turns: Turns, machine: Machine, label: str, source: bool) -> None:
         bound = max(needed, key=needed.get)
         print(f"  {name:22} {places[src]:5} {len(calls):6} {each * len(calls) * 1e3:7.2f} "
               f"{each * len(calls) / total:7.1%} {flops / each / 1e9:8.1f} "
-              f"{moved / each / 1e9:7.1f}  {bound:5}  {needed[bound] / each:7.2f}", flush=True)
+              f"{moved / each / 1e9:7.1f}  {bound:5}  {needed[bound] / each:7.3f}", flush=True)
         if source:
             print(src)

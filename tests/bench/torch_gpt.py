@@ -88,6 +88,3 @@ class TorchTraining:
         nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimizer.step()
         return loss.item()
-
-    def losses(self, steps: int) -> list[float]:
-        return [self() for _ in range(steps)]
