@@ -16,8 +16,7 @@ from uopc.opt.choose import optimize
 from uopc.opt.transform import address_vectors, expand
 from uopc.pretty import pretty
 from uopc.rangeify import lower_movement
-from uopc.rewrite import graph_rewrite
-from uopc.simplify import simplify_rules
+from uopc.simplify import forget_simplified, simplify
 from uopc.uop import UOp
 
 
@@ -27,10 +26,6 @@ class Pass(NamedTuple):
     name: str
     run: Callable[[UOp], UOp]
     after: str
-
-
-def simplify(sink: UOp) -> UOp:
-    return graph_rewrite(sink, simplify_rules)
 
 
 LOWER = (
@@ -57,9 +52,11 @@ PASSES: dict[int, tuple[Pass, ...]] = {
 
 def run_passes(kernel: UOp, level: int) -> UOp:
     """SINK(STORE(out, body)) → loops, by the passes of an optimizer level."""
+    forget_simplified()
     for step in PASSES[level]:
         kernel = step.run(kernel)
         spec.check(kernel, spec.loop_rules, step.name)
         if config.read_int("DUMP"):
             print(f"after {step.name}:\n{pretty(kernel)}\n", file=sys.stderr)
+    forget_simplified()
     return kernel

@@ -14,8 +14,7 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from uopc.dtype import DType, dtypes
-from uopc.rewrite import graph_rewrite
-from uopc.simplify import simplify_rules
+from uopc.simplify import simplify
 from uopc.uop import ALU, MOVEMENT, Ops, UOp, prod
 
 Index = tuple[UOp, ...]
@@ -95,10 +94,6 @@ class _Lowering:
         self.index_dtype: DType = dtypes.i64 if largest > dtypes.i32.max else dtypes.i32
         self.range_count = 0
         self.values: dict[Request, UOp] = {}
-        self.simplified: dict[UOp, UOp] = {}
-
-    def simplify(self, u: UOp) -> UOp:
-        return graph_rewrite(u, simplify_rules, self.simplified)
 
     def new_ranges(self, shape: tuple[int, ...]) -> Index:
         """A loop for each axis; an axis of size 1 needs none."""
@@ -115,7 +110,7 @@ class _Lowering:
         if 0 in body.shape:  # not even a store that no loop repeats may touch an empty array
             return UOp(Ops.SINK)
         index = self.new_ranges(body.shape)
-        target = UOp(Ops.INDEX, (out, self.simplify(flatten(index, body.shape))))
+        target = UOp(Ops.INDEX, (out, simplify(flatten(index, body.shape))))
         if body.op is Ops.SCATTER:
             zeroed = _end(UOp(Ops.STORE, (target, UOp.const(0, out.dtype))), index)
             if 0 in body.src[1].shape:
@@ -131,20 +126,20 @@ class _Lowering:
         row = self.value((index, at[:len(index.shape)], None))
         inside = self.inside(row, body.arg)
         place = self.row_or_first(row, inside), *at[len(index.shape):]
-        target = UOp(Ops.INDEX, (out, self.simplify(flatten(place, body.shape))))
+        target = UOp(Ops.INDEX, (out, simplify(flatten(place, body.shape))))
         loops = tuple(r for i in at for r in _ranges(i))
         so_far = UOp(Ops.LOAD, (target, zeroed, *loops))
         added = inside.where(self.value((x, at, None)), UOp.const(0, x.dtype))
         return _end(UOp(Ops.STORE, (target, so_far + added)), at)
 
     def inside(self, row: UOp, rows: int) -> UOp:
-        return self.simplify((UOp.const(-1, row.dtype) < row) & (row < UOp.const(rows, row.dtype))
+        return simplify((UOp.const(-1, row.dtype) < row) & (row < UOp.const(rows, row.dtype))
                              if row.dtype.min < 0 else row < UOp.const(rows, row.dtype))
 
     def row_or_first(self, row: UOp, inside: UOp) -> UOp:
         """An index that is in range in any case."""
         safe = inside.where(row, UOp.const(0, row.dtype))
-        return self.simplify(safe.cast(self.index_dtype))
+        return simplify(safe.cast(self.index_dtype))
 
     def value(self, root: Request) -> UOp:
         """Run `lower_node` on `root` and on all that it asks for, without recursion."""
@@ -172,7 +167,7 @@ class _Lowering:
         if u.op is Ops.IOTA:
             return index[0].cast(u.dtype)
         if u.op is Ops.BUFFER:
-            flat = self.simplify(flatten(index, u.shape))
+            flat = simplify(flatten(index, u.shape))
             return UOp(Ops.LOAD, (UOp(Ops.INDEX, (u, flat) if gate is None else (u, flat, gate)),))
         if u.op in ALU:
             values = []
@@ -181,7 +176,7 @@ class _Lowering:
             return UOp(u.op, tuple(values), u.arg)
         if u.op in MOVEMENT:
             moved, conditions = movement_index(u, index)
-            moved = tuple(map(self.simplify, moved))
+            moved = tuple(map(simplify, moved))
             valid = self.all_of(conditions, None)
             value = yield u.src[0], moved, self.all_of(conditions, gate)
             return value if valid is None else valid.where(value, UOp.const(0, u.dtype))
@@ -206,7 +201,7 @@ class _Lowering:
         """The conjunction; None when it always holds."""
         for condition in conditions:
             gate = condition if gate is None else gate & condition
-        gate = None if gate is None else self.simplify(gate)
+        gate = None if gate is None else simplify(gate)
         return None if gate is not None and gate.op is Ops.CONST and gate.arg.value else gate
 
 

@@ -9,11 +9,12 @@ integers it asks `bounds` first.
 from __future__ import annotations
 
 import math
+import threading
 
 from uopc.alu import fold
 from uopc.bounds import bounds, cannot_wrap
 from uopc.dtype import ALL_DTYPES, dtypes
-from uopc.rewrite import PatternMatcher, UPat
+from uopc.rewrite import PatternMatcher, UPat, graph_rewrite
 from uopc.uop import ALU, COMMUTATIVE, Ops, UOp
 
 INTS = tuple(d for d in ALL_DTYPES if d.is_int)
@@ -289,3 +290,23 @@ simplify_rules = PatternMatcher([
     ((i + a) < c, compare_sum),
     ((i * a) < c, compare_multiple),
 ])
+
+
+class _Memo(threading.local):
+    """What was simplified already: a kernel's passes come across most nodes many times."""
+
+    def __init__(self) -> None:
+        self.done: dict[UOp, UOp] = {}
+
+
+_memo = _Memo()
+
+
+def simplify(u: UOp) -> UOp:
+    """`u` with every rule applied that fits."""
+    return graph_rewrite(u, simplify_rules, _memo.done)
+
+
+def forget_simplified() -> None:
+    """Let go of the nodes that `simplify` remembers."""
+    _memo.done = {}

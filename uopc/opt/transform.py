@@ -15,8 +15,7 @@ from itertools import count
 
 from uopc.dtype import dtypes
 from uopc.linearize import ranges_below
-from uopc.rewrite import graph_rewrite
-from uopc.simplify import linear, simplify_rules
+from uopc.simplify import linear, simplify
 from uopc.uop import UNROLL, VECTOR, Ops, UOp, kind
 
 
@@ -42,7 +41,7 @@ class Nest:
 
     def replaced(self, mapping: dict[UOp, UOp], loops: tuple[UOp, ...]) -> Nest:
         """The nest with ranges replaced in its store, simplified, under other loops."""
-        return Nest(graph_rewrite(self.store.substitute(mapping), simplify_rules), loops)
+        return Nest(simplify(self.store.substitute(mapping)), loops)
 
     def reduces(self) -> list[UOp]:
         return [u for u in self.store.toposort() if u.op is Ops.REDUCE]
@@ -180,7 +179,7 @@ def expand(kernel: UOp) -> UOp:
         for r in unrolled:
             rebuilt = _expanded(rebuilt, r)
         done[u] = rebuilt
-    return graph_rewrite(done[kernel], simplify_rules)
+    return simplify(done[kernel])
 
 
 def _expanded(node: UOp, r: UOp) -> UOp:
@@ -206,7 +205,7 @@ def address_vectors(sink: UOp) -> UOp:
         if len(lanes) != 1 or stride(u.src[1], lanes[0]) != 1:
             return u
         start = u.src[1].substitute({lanes[0]: UOp.const(0, lanes[0].dtype)})
-        base = graph_rewrite(start, simplify_rules)
+        base = simplify(start)
         address = UOp(Ops.ADD, (base, lanes[0].cast(base.dtype)))
         return u.replace(src=(u.src[0], address, *u.src[2:]))
 
