@@ -53,6 +53,8 @@ def statements(sink: UOp) -> set[UOp]:
     order = sink.toposort()
     uses: Counter[UOp] = Counter({sink: 1})
     for node in reversed(order):
+        if node.op in ALU and not uses[node]:
+            continue  # an address that nothing spells out
         times = uses[node] if node.op is Ops.INDEX else 2 if node.op in REPEATING else 1
         for s in operands(node):
             uses[s] += times

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from uopc import config, spec
 from uopc.accumulate import place_accumulators
+from uopc.dtype import dtypes
 from uopc.opt.approximate import approximate
 from uopc.opt.choose import optimize
 from uopc.opt.transform import address_vectors, expand
@@ -32,6 +34,11 @@ LOWER = (
     Pass("lower_movement", lower_movement, "no movement operation and no shape is left"),
     Pass("simplify", simplify, "no index arithmetic that bounds can decide is left"),
 )
+WIDE = (  # a compiler need not care whether an index of the machine's word wraps around
+    Pass("lower_movement", partial(lower_movement, index_dtype=dtypes.i64),
+         "as above, with indices of 64 bits"),
+    *LOWER[1:],
+)
 OPTIMIZE = (
     Pass("approximate", approximate, "exponentials, erf and tanh of f32 are arithmetic,"
          " sin and cos but of large numbers"),
@@ -46,7 +53,7 @@ VECTORS = (
 )
 PASSES: dict[int, tuple[Pass, ...]] = {
     0: LOWER + FINISH,
-    1: LOWER + OPTIMIZE + FINISH + VECTORS,
+    1: WIDE + OPTIMIZE + FINISH + VECTORS,
 }
 
 

@@ -36,10 +36,13 @@ def lower(body: UOp, out: UOp, opt: int | None = None) -> UOp:
     return run_passes(UOp(Ops.SINK, (UOp(Ops.STORE, (out, body)),)), opt or 0)
 
 
-def lower_movement(kernel: UOp) -> UOp:
-    """STORE(out, body) → loops: every value gets its index, REDUCE becomes one over ranges."""
+def lower_movement(kernel: UOp, index_dtype: DType = dtypes.i32) -> UOp:
+    """STORE(out, body) → loops: every value gets its index, REDUCE becomes one over ranges.
+
+    Indices are i64 where i32 cannot hold them, or if that is asked for.
+    """
     out, body = kernel.src[0].src
-    return _Lowering(body).store_all(body, out)
+    return _Lowering(body, index_dtype).store_all(body, out)
 
 
 def movement_index(u: UOp, index: Index) -> tuple[Index, list[UOp]]:
@@ -89,9 +92,9 @@ def unflatten(flat: UOp, shape: tuple[int, ...]) -> Index:
 class _Lowering:
     """The state of one `lower_movement`: range numbers, and what was lowered already."""
 
-    def __init__(self, body: UOp) -> None:
+    def __init__(self, body: UOp, index_dtype: DType) -> None:
         largest = max((prod(u.shape) for u in body.toposort() if u.shape is not None), default=1)
-        self.index_dtype: DType = dtypes.i64 if largest > dtypes.i32.max else dtypes.i32
+        self.index_dtype = dtypes.i64 if largest > dtypes.i32.max else index_dtype
         self.range_count = 0
         self.values: dict[Request, UOp] = {}
 
