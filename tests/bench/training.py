@@ -10,6 +10,7 @@ import numpy as np
 from models.gpt import GPT, GPTConfig
 from uopc import nn
 from uopc.counters import counters
+from uopc.jit import jit
 from uopc.tensor import Tensor
 
 CONFIGS = {
@@ -28,14 +29,19 @@ class Training:
         self.optimizer = nn.AdamW(nn.parameters(self.model))
         self.batches = batches(self.config, batch)
 
+        self.step = jit(self._step)
+
     def __call__(self) -> float:
         tokens = next(self.batches)
+        return self.step(Tensor(tokens[:, :-1]), Tensor(tokens[:, 1:])).item()
+
+    def _step(self, tokens: Tensor, targets: Tensor) -> Tensor:
         self.optimizer.zero_grad()
-        loss = self.model.loss(Tensor(tokens[:, :-1]), Tensor(tokens[:, 1:]))
+        loss = self.model.loss(tokens, targets)
         loss.backward(self.optimizer.params)
         norm = nn.clip_grad_norm(self.optimizer.params, 1.0)
         self.optimizer.step(loss, norm)
-        return loss.item()
+        return loss
 
 
 def batches(config: GPTConfig, batch: int) -> Iterator[np.ndarray]:
