@@ -15,6 +15,7 @@ class Counters:
 
     plan_hits: int = 0        # realizes whose plan was cached
     plan_misses: int = 0      # realizes that had to make a plan
+    plans_found: int = 0      # of those misses, plans that were found in the cache folder
     kernels: int = 0          # kernels run
     objects_built: int = 0    # shared objects compiled
     objects_found: int = 0    # shared objects found in the cache folder

@@ -24,10 +24,11 @@ from uopc.counters import counters
 from uopc.explain import first_difference
 from uopc.opt.layout import pack_operands, reduce_in_parts, store_permuted
 from uopc.plan import Kernel, Plan, Ref
+from uopc.plan_cache import load_plan, store_plan
 from uopc.rangeify import lower
 from uopc.recording import note_run
 from uopc.render_c import render_c
-from uopc.runtime import Program, load_all
+from uopc.runtime import Program, loading
 from uopc.uop import ALU, MOVEMENT, Ops, ParamArg, UOp, prod
 
 __all__ = ["DEBUG", "Kernel", "Plan", "base_buffer", "buffer_data", "is_contiguous_buffer",
@@ -161,15 +162,16 @@ class _Planner:
 
     def plan(self) -> Plan:
         done: dict[UOp, UOp] = {}  # with every point below replaced by the buffer it lies in
-        for u in UOp(Ops.SINK, tuple(self.roots)).toposort():
-            rebuilt = u.replace(src=tuple([done[s] for s in u.src]))
-            home = self.homes.get(u)
-            if home is not None and home is not u:
-                rebuilt = done[home].reshape(u.shape)
-            elif home is u and u.op is not Ops.BUFFER:
-                rebuilt = self.emit(u, rebuilt.src[0] if u.op is Ops.STAGE else rebuilt)
-            done[u] = rebuilt
-        load_all([src for _, src, _, _ in self.kernels])
+        with loading() as load:
+            for u in UOp(Ops.SINK, tuple(self.roots)).toposort():
+                rebuilt = u.replace(src=tuple([done[s] for s in u.src]))
+                home = self.homes.get(u)
+                if home is not None and home is not u:
+                    rebuilt = done[home].reshape(u.shape)
+                elif home is u and u.op is not Ops.BUFFER:
+                    rebuilt = self.emit(u, rebuilt.src[0] if u.op is Ops.STAGE else rebuilt)
+                    load(self.kernels[-1][1])  # while the next one is lowered
+                done[u] = rebuilt
         kernels = [Kernel(name, src, refs, Program(src, name), flops)
                    for name, src, refs, flops in self.kernels]
         results = [(self.refs[base_buffer(done[r])], r.shape) for r in self.roots]
@@ -245,7 +247,11 @@ def realize(roots: Sequence[UOp], fuse_reduce: bool = False,
             with _plans_lock:
                 reason = first_difference(key, order, _plans)
             print(f"uopc: new plan; {reason}", file=sys.stderr)
-        plan, _ = make_plan(roots, fuse_reduce, opt)
+        plan = load_plan(key) if opt else None
+        if plan is None:
+            plan, _ = make_plan(roots, fuse_reduce, opt)
+            if opt:
+                store_plan(key, plan)
         _keep_plan(key, plan)
         counters.plan_time += time.perf_counter() - start
     inputs = [u for u in order if u.op is Ops.BUFFER]

@@ -9,6 +9,7 @@ processes may share the folder.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import ctypes
 import functools
 import hashlib
@@ -22,8 +23,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -153,22 +154,41 @@ def cache_folder() -> Path:
     return _usable_folder(config.read("UOPC_CACHE"))
 
 
+def in_cache(name: str) -> Path:
+    return cache_folder() / name
+
+
+def identity(src: str) -> list[str]:
+    """All that an object depends on: the source, the flags, and the compiler on this machine."""
+    command = compiler()
+    return [src, ENTRY, *flags_of(src), *command, *_probe(command)[1]]
+
+
 def object_path(src: str) -> Path:
     """Where the object of a source is kept, whether or not it exists yet."""
-    command = compiler()
-    parts = [src, ENTRY, *flags_of(src), *command, *_probe(command)[1]]
-    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
-    return cache_folder() / f"{key[:40]}.so"
+    return in_cache(hashlib.sha256("\0".join(identity(src)).encode()).hexdigest()[:40] + ".so")
+
+
+def read_intact(path: Path) -> bytes | None:
+    """The content that `write_intact` wrote; None where there is none, or it is damaged."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    body, digest = content[:-DIGEST_BYTES], content[-DIGEST_BYTES:]
+    return body if hashlib.sha256(body).digest() == digest else None
 
 
 def is_intact(path: Path) -> bool:
     """True when the file ends with the digest of what comes before it."""
-    try:
-        content = path.read_bytes()
-    except OSError:
-        return False
-    body, digest = content[:-DIGEST_BYTES], content[-DIGEST_BYTES:]
-    return hashlib.sha256(body).digest() == digest
+    return read_intact(path) is not None
+
+
+def write_intact(path: Path, content: bytes) -> None:
+    """Put a file there at once, with the digest of its content at its end."""
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix="build-", delete=False) as made:
+        made.write(content + hashlib.sha256(content).digest())
+    os.replace(made.name, path)
 
 
 def build(src: str) -> Path:
@@ -192,23 +212,36 @@ def build(src: str) -> Path:
             kept = target.with_suffix(".c")
             kept.write_text(src)
             raise CompileError(_explain(run.stderr, src, kept, command))
-        content = made.read_bytes()
-        made.write_bytes(content + hashlib.sha256(content).digest())
-        os.replace(made, target)
+        write_intact(target, made.read_bytes())
     with _lock:
         counters.objects_built += 1
         counters.compile_time += time.perf_counter() - start
     return target
 
 
-def load_all(sources: Sequence[str]) -> None:
-    """Compile and load several sources, as many at a time as there are cores."""
-    distinct = list(dict.fromkeys(s for s in sources if s not in _loaded))
-    if len(distinct) > 1:
-        compiler()
-        cache_folder()
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(_load, distinct))
+@contextlib.contextmanager
+def loading() -> Iterator[Callable[[str], None]]:
+    """Gives `load`, which compiles and loads a source in the background, as many at a time as
+    there are cores. On leaving, all are there. Raises CompileError for the first that failed."""
+    wanted: dict[str, Future] = {}
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+
+        def load(src: str) -> None:
+            if src not in _loaded and src not in wanted:
+                compiler()  # found, and the folder made, by one thread
+                cache_folder()
+                wanted[src] = pool.submit(_load, src)
+
+        yield load
+    for future in wanted.values():
+        future.result()
+
+
+def load_all(sources: Iterable[str]) -> None:
+    """Compile and load several sources."""
+    with loading() as load:
+        for src in sources:
+            load(src)
 
 
 def _explain(stderr: str, src: str, kept: Path, command: Sequence[str]) -> str:

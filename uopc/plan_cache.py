@@ -1,0 +1,92 @@
+"""Plans on disk, beside the objects: a second process neither lowers nor compiles.
+
+A plan's file name is a hash of all it depends on: the structure of the graph, the level, uopc's own
+source, the compiler and the machine description. It ends with a digest, as an object does; one that
+is damaged, or of another make, counts as missing.
+"""
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from uopc import config
+from uopc.counters import counters
+from uopc.dtype import DType, dtypes
+from uopc.opt.target import target
+from uopc.plan import Kernel, Plan
+from uopc.runtime import Program, identity, in_cache, load_all, read_intact, write_intact
+
+
+def load_plan(key: tuple) -> Plan | None:
+    """The plan that was stored under a structure key, or None."""
+    if not _wanted():
+        return None
+    content = read_intact(_path(key))
+    if content is None:
+        return None
+    try:
+        plan = _from_json(json.loads(content))
+    except (ValueError, KeyError, TypeError, IndexError):
+        return None
+    counters.plans_found += 1
+    return plan
+
+
+def store_plan(key: tuple, plan: Plan) -> None:
+    """Keep a plan. An unwritable folder is no error: it was reported when it was found so."""
+    if _wanted():
+        write_intact(_path(key), json.dumps(_to_json(plan)).encode())
+
+
+def _wanted() -> bool:
+    """Not while somebody wants to see how a plan is made."""
+    return not (config.read_int("SPEC") or config.read_int("DUMP") or config.debug() >= 4)
+
+
+def _path(key: tuple) -> Path:
+    parts = [_text(key), _version(), repr(target()), *identity("")]
+    return in_cache(hashlib.sha256("\0".join(parts).encode()).hexdigest()[:40] + ".plan")
+
+
+@functools.cache
+def _version() -> str:
+    """A hash of uopc's own source."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _text(x: Any) -> str:
+    """A structure key's part, the same in every process."""
+    if isinstance(x, tuple):
+        return f"({','.join(map(_text, x))})"
+    if isinstance(x, (Enum, DType)):
+        return x.name
+    return x.__name__ if isinstance(x, type) else repr(x)
+
+
+def _to_json(plan: Plan) -> dict[str, Any]:
+    sources = list(dict.fromkeys(k.src for k in plan.kernels))
+    number = {src: k for k, src in enumerate(sources)}
+    return {"sources": sources,
+            "kernels": [[k.name, number[k.src], k.refs, k.flops] for k in plan.kernels],
+            "temps": [[dtype.name, size] for dtype, size in plan.temps],
+            "outs": [[dtype.name, size] for dtype, size in plan.outs],
+            "results": plan.results}
+
+
+def _from_json(saved: dict[str, Any]) -> Plan:
+    sources = saved["sources"]
+    load_all(sources)
+    kernels = [Kernel(name, sources[k], [(kind, i) for kind, i in refs],
+                      Program(sources[k], name), flops)
+               for name, k, refs, flops in saved["kernels"]]
+    temps, outs = ([(getattr(dtypes, name), size) for name, size in saved[part]]
+                   for part in ("temps", "outs"))
+    results = [((kind, k), tuple(shape)) for (kind, k), shape in saved["results"]]
+    return Plan(kernels, temps, outs, results)
