@@ -5,6 +5,7 @@ goes back to a pool when the last array that looks into it is gone.
 """
 from __future__ import annotations
 
+import ctypes
 import threading
 import weakref
 from collections import OrderedDict
@@ -19,38 +20,57 @@ MIN_POOLED = 1 << 17  # bytes; below, malloc uses its memory again by itself
 POOL_LIMIT = 1 << 28  # bytes that wait for use
 
 
+_char_at = ctypes.c_char.from_buffer
+
+
+def address(array: np.ndarray) -> int:
+    """Where a C-contiguous array starts; quicker than NumPy's ways to ask."""
+    try:
+        return ctypes.addressof(_char_at(array))
+    except (TypeError, ValueError):  # it is read-only, or empty
+        return array.ctypes.data
+
+
 def empty_array(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
     """As np.empty, starting at a line of the cache."""
     size = prod(shape) * dtype.itemsize
-    pooled = size >= MIN_POOLED
-    block = _pool.take(size) if pooled else np.empty(size + LINE, np.uint8)
-    start = -block.ctypes.data % LINE
-    if not pooled:
-        return block[start:start + size].view(dtype).reshape(shape)
-    # every view of an array that was made from a memoryview keeps that memoryview alive
-    array = np.frombuffer(memoryview(block)[start:start + size], dtype)
-    weakref.finalize(array.base, _pool.give_back, block).atexit = False
-    return array.reshape(shape)
+    if size >= MIN_POOLED:
+        return _pool.array(size, dtype).reshape(shape)
+    block = np.empty(size + LINE, np.uint8)
+    start = -address(block) % LINE
+    return block[start:start + size].view(dtype).reshape(shape)
 
 
 class _Pool:
-    """Blocks by size, the one unused for longest first."""
+    """Blocks of memory of which some are in use and some wait for use."""
 
     def __init__(self) -> None:
-        self.waiting: OrderedDict[int, np.ndarray] = OrderedDict()  # id → block
+        self.waiting: OrderedDict[int, memoryview] = OrderedDict()  # by id, the newest last
+        self.used: dict[int, tuple[weakref.ref, memoryview]] = {}  # by the reference's id
         self.bytes = 0
-        self.lock = threading.RLock()  # a finalizer may run while this thread holds it
+        self.lock = threading.RLock()  # a block may come back while this thread holds it
 
-    def take(self, size: int) -> np.ndarray:
+    def array(self, size: int, dtype: np.dtype) -> np.ndarray:
+        block = self.take(size)
+        array = np.frombuffer(block, dtype)
+        # every view of it, and of those, keeps its memoryview alive, which is this array's alone
+        alive = weakref.ref(array.base, self.give_back)
+        self.used[id(alive)] = alive, block
+        return array
+
+    def take(self, size: int) -> memoryview:
         with self.lock:
             for key, block in reversed(list(self.waiting.items())):
-                if block.nbytes == size + LINE:
+                if block.nbytes == size:
                     del self.waiting[key]
-                    self.bytes -= block.nbytes
+                    self.bytes -= size
                     return block
-        return np.empty(size + LINE, np.uint8)
+        fresh = np.empty(size + LINE, np.uint8)
+        start = -address(fresh) % LINE
+        return memoryview(fresh)[start:start + size]
 
-    def give_back(self, block: np.ndarray) -> None:
+    def give_back(self, gone: weakref.ref) -> None:
+        _, block = self.used.pop(id(gone))
         with self.lock:
             self.waiting[id(block)] = block
             self.bytes += block.nbytes

@@ -16,7 +16,7 @@ import numpy as np
 from uopc.counters import counters
 from uopc.dtype import DType
 from uopc.liveness import place
-from uopc.memory import empty_array
+from uopc.memory import address, empty_array
 from uopc.runtime import Program, launcher
 
 Ref = tuple[str, int]  # ("in", i), ("tmp", j) or ("out", r)
@@ -99,7 +99,7 @@ class _Launch:
                  temporary: Sequence[np.ndarray]) -> None:
         first = {"in": 0, "out": inputs, "tmp": inputs + outs}
         self.addresses = np.zeros(inputs + outs + len(temporary), np.uintp)
-        self.addresses[inputs + outs:] = [a.ctypes.data for a in temporary]
+        self.addresses[inputs + outs:] = [address(a) for a in temporary]
         self.kernels = np.array([k.program.entry for k in kernels], np.uintp)
         sizes = [len(k.refs) for k in kernels]
         self.first = np.cumsum([0, *sizes[:-1]], dtype=np.intp)
@@ -107,6 +107,7 @@ class _Launch:
         self.dtypes = {i: dtype for k in kernels
                        for (kind, i), dtype in zip(k.refs, k.program.dtypes, strict=True)
                        if kind == "in"}
+        self.at = address(self.kernels), address(self.first)
         self.call = launcher()
 
     def __call__(self, inputs: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> None:
@@ -116,10 +117,9 @@ class _Launch:
                 raise TypeError(f"input {i} of a plan must be a C-contiguous array of {dtype}, "
                                 f"got one of {array.dtype}")
         used = len(inputs) + len(outs)
-        self.addresses[:used] = [a.__array_interface__["data"][0] for a in (*inputs, *outs)]
+        self.addresses[:used] = [*map(address, inputs), *map(address, outs)]
         table = self.addresses[self.places]
-        self.call(len(self.kernels), self.kernels.ctypes.data, table.ctypes.data,
-                  self.first.ctypes.data)
+        self.call(len(self.kernels), self.at[0], address(table), self.at[1])
 
 
 def _timed(kernel: Kernel, args: list[np.ndarray], debug: int) -> None:

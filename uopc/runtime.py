@@ -32,6 +32,7 @@ import numpy as np
 from uopc import config
 from uopc.counters import counters
 from uopc.dtype import ALL_DTYPES, DType
+from uopc.memory import address
 
 FLAGS = ("-O2", "-march=native", "-fPIC", "-shared", "-std=gnu11", "-fwrapv", "-fno-math-errno",
          "-fno-trapping-math", "-ffp-contract=off")
@@ -363,4 +364,4 @@ class Program:
                 raise TypeError(f"{self.name}: array {k} must be C-contiguous and aligned")
             if self.writes[k] and not array.flags.writeable:
                 raise TypeError(f"{self.name} writes to array {k}, which is read-only")
-        self._function(*[a.ctypes.data for a in arrays])
+        self._function(*map(address, arrays))
