@@ -81,13 +81,22 @@ def power_of_two(n: UOp) -> UOp:
 def exp2(x: UOp) -> UOp:
     """2**n in two steps, so that neither overflows before its time, and a subnormal result is
     rounded once."""
-    x = clamp(x, -151.0, 129.0)
+    mantissa, n = _exp2_parts(clamp(x, -151.0, 129.0))
+    half = n.alu(Ops.SHR, 1)
+    return mantissa * power_of_two(half) * power_of_two(n + half * -1)
+
+
+def small_exp2(x: UOp) -> UOp:
+    """The same for x from -126 to 127, or NaN."""
+    mantissa, n = _exp2_parts(x)
+    return mantissa * power_of_two(n)
+
+
+def _exp2_parts(x: UOp) -> tuple[UOp, UOp]:
+    """(m, n) with 2**x = m * 2**n, where m is about 1."""
     shifted = x + ROUNDING
     f = x + (shifted + -ROUNDING) * -1.0
-    n = bits(shifted) + -ROUNDING_BITS
-    half = n.alu(Ops.SHR, 1)
-    mantissa = f * polynomial(f, EXP2_MINUS_1) + 1.0
-    return mantissa * power_of_two(half) * power_of_two(n + half * -1)
+    return f * polynomial(f, EXP2_MINUS_1) + 1.0, bits(shifted) + -ROUNDING_BITS
 
 
 def log2(x: UOp) -> UOp:
@@ -104,20 +113,24 @@ def log2(x: UOp) -> UOp:
 
 
 def erf(x: UOp) -> UOp:
-    negative = x < 0
-    t = clamp(negative.where(x * -1.0, x), 0.0, 4.0)
-    large = exp2(polynomial(t, LOG2_ERFC)) * -1.0 + 1.0
-    small = x * polynomial(x * x, ERF_SMALL) + x
-    return (t < 0.9).where(small, negative.where(large * -1.0, large))
+    """Of |x|, with the sign of x."""
+    t = from_bits(bits(x).alu(Ops.AND, NO_SIGN))
+    t = (t.lift(4.0) < t).where(4.0, t)
+    large = small_exp2(polynomial(t, LOG2_ERFC)) * -1.0 + 1.0
+    return _odd(x, (t < 0.9).where(t * polynomial(t * t, ERF_SMALL) + t, large))
 
 
 def tanh(x: UOp) -> UOp:
-    """1 - 2 / (e**(2t) + 1), away from 0."""
-    negative = x < 0
-    t = clamp(negative.where(x * -1.0, x), 0.0, 10.0)
-    large = (exp2(t * (2 * LOG2_E)) + 1.0).reciprocal() * -2.0 + 1.0
-    small = x * polynomial(x * x, TANH_SMALL) + x
-    return (t < 0.625).where(small, negative.where(large * -1.0, large))
+    """Of |x|: 1 - 2 / (e**2|x| + 1), away from 0."""
+    t = from_bits(bits(x).alu(Ops.AND, NO_SIGN))
+    t = (t.lift(10.0) < t).where(10.0, t)
+    large = (small_exp2(t * (2 * LOG2_E)) + 1.0).reciprocal() * -2.0 + 1.0
+    return _odd(x, (t < 0.625).where(t * polynomial(t * t, TANH_SMALL) + t, large))
+
+
+def _odd(x: UOp, value: UOp) -> UOp:
+    """f(x) from f(|x|), of an odd function."""
+    return from_bits(bits(value) ^ bits(x).alu(Ops.AND, SIGN))
 
 
 def sin(x: UOp) -> UOp:

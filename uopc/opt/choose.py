@@ -134,7 +134,7 @@ def _in_chunks(nest: Nest, numbers: Numbers, machine: Target) -> list[Nest]:
         return [nest]
     place, count = nest.loops.index(tiles[0]), tiles[0].arg[1]
     row = sum(prod(r.arg[1] for r in u.src[1:]) * u.dtype.size for u in nest.reduces())
-    limit = max(1, min(machine.cache // 4 // (row * machine.tile[0]),
+    limit = max(1, min(machine.cache // 2 // (row * machine.tile[0]),
                        count // (4 * machine.threads)))
     size = max(n for n in range(1, limit + 1) if count % n == 0)
     chunks = []
