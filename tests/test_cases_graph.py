@@ -260,4 +260,4 @@ def test_a26_eight_processes_on_an_empty_cache(tmp_path: Path) -> None:
     done = [(*p.communicate(timeout=60), p.returncode) for p in running]
     assert [(err, code) for _, err, code in done] == [("", 0)] * 8
     assert len({out for out, _, _ in done}) == 1
-    assert {path.suffix for path in cache.iterdir()} == {".so", ".plan"}  # nothing half done is left
+    assert {path.suffix for path in cache.iterdir()} == {".so", ".plan"}  # nothing half done
