@@ -113,7 +113,7 @@ loop_rules: Rules = [
     ([Ops.INDEX], is_index),
     ([Ops.LOAD, Ops.STORE], is_access),
     ([Ops.ACC], lambda u: all(r.op is Ops.RANGE for r in u.src)),
-    ([Ops.GROUP], lambda u: all(s.op in (Ops.STORE, Ops.GROUP) for s in u.src)),
+    ([Ops.GROUP], lambda u: all(s.op in (Ops.STORE, Ops.GROUP, Ops.END) for s in u.src)),
     ([Ops.END], lambda u: len(u.src) > 1 and all(r.op is Ops.RANGE for r in u.src[1:])),
     (ALU, is_alu),
     ([Ops.SINK], lambda u: all(s.op in (Ops.END, Ops.STORE, Ops.GROUP) for s in u.src)),

@@ -47,10 +47,33 @@ def _optimized(statements: Sequence[UOp], numbers: Numbers, machine: Target) -> 
         if waiting:
             done += _in_order(nest, waiting[0], numbers, machine)
             continue
-        for part in regular_parts(_merge_all(nest, numbers), numbers, machine):
-            tiles = [_keep_exact(t, numbers, machine) for t in _tile(part, numbers, machine)]
-            done += [_thread(tile, numbers, machine).end() for tile in tiles]
+        parts = [_thread(_keep_exact(tile, numbers, machine), numbers, machine)
+                 for part in regular_parts(_merge_all(nest, numbers), numbers, machine)
+                 for tile in _tile(part, numbers, machine)]
+        done += _with_shared_loops(parts, numbers)
     return done
+
+
+def _with_shared_loops(parts: list[Nest], numbers: Numbers) -> list[UOp]:
+    """Parts of one statement whose threads take equally many steps take them together: threads are
+    started once.
+
+        for r: A(r);  for s: B(s)   →   for r: { A(r); B(r) }
+    """
+    together: dict[object, list[Nest]] = {}
+    for k, nest in enumerate(parts):
+        threaded = nest.loops and kind(nest.loops[0]) == THREAD
+        together.setdefault((nest.loops[0].arg[1],) if threaded else k, []).append(nest)
+    ends = []
+    for members in together.values():
+        if len(members) == 1:
+            ends.append(members[0].end())
+            continue
+        shared = numbers.range(members[0].loops[0].arg[1], THREAD)
+        inner = [nest.replaced({nest.loops[0]: shared.cast(nest.loops[0].dtype)}, nest.loops[1:])
+                 for nest in members]
+        ends.append(UOp(Ops.END, (UOp(Ops.GROUP, tuple(n.end() for n in inner)), shared)))
+    return ends
 
 
 def _in_order(nest: Nest, load: UOp, numbers: Numbers, machine: Target) -> list[UOp]:
