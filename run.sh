@@ -12,6 +12,7 @@ usage: ./run.sh [COMMAND] [ARGUMENTS]
   test [args]    run the tests                            (pytest)
   bench [args]   run the benchmarks                       (tests/bench/run.py)
   lint [args]    check the style                          (ruff)
+  clear          delete all plans and compiled objects from the cache folder
   --help, -h     print this text
 
 Paths in the arguments are relative to the repository. The first run installs the packages of
@@ -106,7 +107,7 @@ case "$command" in
     exit 0
     ;;
   "" | --*) ;;
-  test | bench | sample | lint) shift ;;
+  test | bench | sample | lint | clear) shift ;;
   *)
     echo "run.sh: unknown command '$command'" >&2
     usage >&2
@@ -121,5 +122,7 @@ case "$command" in
   bench) exec python tests/bench/run.py "$@" ;;
   sample) exec python train/sample.py "$@" ;;
   lint) exec python -m ruff check "$@" ;;
+  clear) exec python -c 'from uopc.runtime import cache_folder, trim_cache
+print(f"{trim_cache(0)} files deleted from {cache_folder()}")' ;;
   *) main_job "$@" ;;
 esac

@@ -13,6 +13,7 @@ from uopc import kernelize, plan_cache
 from uopc.composite import buffer_data
 from uopc.counters import counters
 from uopc.kernelize import realize
+from uopc.runtime import trim_cache
 from uopc.tensor import Tensor
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -97,6 +98,7 @@ def test_a_plan_whose_objects_are_gone_compiles_them(folder: Path,
 MANY = """
 import sys; sys.path.insert(0, {root!r})
 import numpy as np
+from uopc.runtime import trim_cache
 from uopc.tensor import Tensor
 x = Tensor(np.arange(30, dtype=np.float32).reshape(5, 6))
 print(((x.softmax(-1) @ x.T) * 3).sum().item())
@@ -111,3 +113,23 @@ def test_many_processes_share_the_folder(folder: Path) -> None:
     said = {p.communicate(timeout=60)[0] for p in running}
     assert len(said) == 1 and all(p.returncode == 0 for p in running)
     assert not list(folder.glob("build-*"))
+
+
+def test_the_folder_is_bounded(folder: Path) -> None:
+    value()
+    files = sorted(folder.iterdir())
+    total = sum(path.stat().st_size for path in files)
+    assert trim_cache(total) == 0
+    oldest = files[0]
+    os.utime(oldest, (1, 1))
+    assert trim_cache(total - 1) == 1 and not oldest.exists()
+    assert trim_cache(0) == len(files) - 1 and not list(folder.iterdir())
+    value()  # and it is filled again
+
+
+def test_a_new_plan_says_what_it_needs(folder: Path, monkeypatch: pytest.MonkeyPatch,
+                                       capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("DEBUG", "1")
+    value()
+    said = capsys.readouterr().err
+    assert "the plan needs inputs 0.000 MB, results 0.000 MB, temporaries 0.000 MB" in said

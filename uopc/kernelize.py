@@ -256,6 +256,11 @@ def realize(roots: Sequence[UOp], fuse_reduce: bool = False,
         counters.plan_time += time.perf_counter() - start
     inputs = [u for u in order if u.op is Ops.BUFFER]
     arrays = [buffer_data(u) for u in inputs]
+    if debug >= 1 and not hit:
+        needed = {"inputs": sum(a.nbytes for a in arrays), **plan.bytes_needed()}
+        print("uopc: the plan needs " + ", ".join(f"{name} {size / 1e6:.3f} MB"
+                                                 for name, size in needed.items()),
+              file=sys.stderr)
     schedule_time = time.perf_counter() - start
     counters.schedule_time += schedule_time
     outs = run_plan(plan, arrays, f"plan {'hit' if hit else 'miss'}, schedule "

@@ -62,10 +62,10 @@ class Plan:
                 for at, (dtype, size) in zip(offsets, self.temps, strict=True)]
 
     def bytes_needed(self) -> dict[str, int]:
-        """Bytes of the results, and of the temporaries: each for itself, and as they share them."""
+        """Bytes of the results, and of the temporaries as they share memory and each for itself."""
         separate = sum(dtype.size * size for dtype, size in self.temps)
         return {"results": sum(dtype.size * size for dtype, size in self.outs),
-                "separate": separate, "temporaries": self._placed()[1]}
+                "temporaries": self._placed()[1], "temporaries unshared": separate}
 
     def run(self, inputs: Sequence[np.ndarray], debug: int = 0,
             spare: Mapping[int, np.ndarray] | None = None) -> list[np.ndarray]:

@@ -36,6 +36,7 @@ from uopc.memory import address
 
 FLAGS = ("-O2", "-march=native", "-fPIC", "-shared", "-std=gnu11", "-fwrapv", "-fno-math-errno",
          "-fno-trapping-math", "-ffp-contract=off")
+CACHE_LIMIT = 1 << 30  # bytes of plans and objects
 DIGEST_BYTES = hashlib.sha256().digest_size
 
 
@@ -180,6 +181,31 @@ def read_intact(path: Path) -> bytes | None:
     return body if hashlib.sha256(body).digest() == digest else None
 
 
+def trim_cache(limit: int = CACHE_LIMIT) -> int:
+    """Delete what was used longest ago until the folder holds at most `limit` bytes; returns how
+    many files went. Another process may delete the same ones, and one that has loaded an object
+    keeps it."""
+    found = []
+    for path in cache_folder().iterdir():
+        with contextlib.suppress(OSError):
+            if path.suffix in (".so", ".plan", ".c"):
+                found.append((path.stat().st_mtime, path.stat().st_size, path))
+    total, gone = sum(size for _, size, _ in found), 0
+    for _, size, path in sorted(found):
+        if total <= limit:
+            break
+        with contextlib.suppress(OSError):
+            path.unlink()
+            gone += 1
+        total -= size
+    return gone
+
+
+@functools.cache
+def _trim_once() -> None:
+    trim_cache()
+
+
 def is_intact(path: Path) -> bool:
     """True when the file ends with the digest of what comes before it."""
     return read_intact(path) is not None
@@ -190,6 +216,7 @@ def write_intact(path: Path, content: bytes) -> None:
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix="build-", delete=False) as made:
         made.write(content + hashlib.sha256(content).digest())
     os.replace(made.name, path)
+    _trim_once()
 
 
 def build(src: str) -> Path:
@@ -199,6 +226,8 @@ def build(src: str) -> Path:
     """
     target = object_path(src)
     if is_intact(target):
+        with contextlib.suppress(OSError):
+            os.utime(target)  # it is in use
         with _lock:
             counters.objects_found += 1
         return target
