@@ -218,3 +218,148 @@ def test_a_snapshot_of_a_state_stays_what_it_was(every: int) -> None:
             kept.append((k, total.detach() if k % 2 else total * 1))  # both refer to the graph
     for k, snapshot in kept:
         np.testing.assert_array_equal(snapshot.numpy(), np.full(40_000, k, np.float32))
+
+
+def grow(w: Tensor, result: Callable[[Tensor], Tensor]) -> list[float]:
+    """What a function that adds 1 to w gives in eight calls, while all its results are kept."""
+    @jit
+    def f(x: Tensor) -> Tensor:
+        wanted = result(w)
+        w.assign(w + x)
+        w.realize()
+        return wanted
+
+    kept = [f(Tensor([1.0])) for _ in range(8)]
+    return [t.numpy().flat[0].item() for t in kept]
+
+
+def test_a_result_that_is_the_state_of_before() -> None:
+    assert grow(Tensor([0.0]), lambda w: w.detach()) == list(range(8))
+    assert grow(Tensor([0.0]), lambda w: w.detach().reshape(1, 1)) == list(range(8))
+
+
+def test_one_array_under_two_shapes() -> None:
+    w, a, b = (Tensor([0.0, 0.0]) for _ in range(3))
+
+    @jit
+    def f(x: Tensor) -> Tensor:
+        e = w + x
+        w.assign(e)
+        a.assign(e * 2)
+        b.assign((e * 2).reshape(2, 1).reshape(2))
+        y = e.reshape(2, 1)
+        Tensor.realize_all(w, a, b, y)
+        return y
+
+    kept = [(f(Tensor([1.0])), a.detach(), b.detach()) for _ in range(8)]
+    assert [[t.numpy().flat[0] for t in row] for row in kept] == [
+        [k, 2 * k, 2 * k] for k in range(1, 9)]
+
+
+def test_a_snapshot_from_before_is_not_the_state() -> None:
+    w, first = Tensor([0.0]), {}
+
+    @jit
+    def f(x: Tensor) -> Tensor:
+        w.assign(w + x)
+        out = w - first.get("w", 0.0)
+        Tensor.realize_all(w, out)
+        return out
+
+    f(Tensor([1.0]))
+    first["w"] = w.detach()
+    assert [f(Tensor([1.0])).item() for _ in range(5)] == [1, 2, 3, 4, 5]
+
+
+def test_functions_in_functions() -> None:
+    inner = jit(lambda x: x * 2)
+    for _ in range(3):
+        inner(Tensor([1.0]))
+    outer = jit(lambda x: inner(x) + 1)
+    assert [outer(Tensor([float(k)])).item() for k in range(5)] == [1, 3, 5, 7, 9]
+
+
+def made(how: str) -> Tensor:
+    base = Tensor([1.0, 2.0])
+    return {"data": base, "lazy": base * 1, "computed": (base * 1).realize(), "constant":
+            Tensor.zeros(2), "view": base.reshape(2, 1).reshape(2), "detached": base.detach()}[how]
+
+
+@pytest.mark.parametrize("how", ["data", "lazy", "computed", "constant", "view", "detached"])
+@pytest.mark.parametrize("change", ["assign", "item"])
+def test_a_tensor_from_outside_is_seen_to_change(how: str, change: str) -> None:
+    w = made(how)
+    f = jit(lambda x: x + w)
+    for k in range(10):
+        if k in (3, 4, 7):
+            if change == "assign":
+                w.assign(Tensor([k * 1.0, 5.0]))
+            else:
+                w[0] = k * 1.0
+        np.testing.assert_array_equal(f(Tensor([1.0, 1.0])).numpy(), w.numpy() + 1)
+
+
+def test_items_assigned_inside() -> None:
+    w = Tensor([0.0, 0.0])
+
+    @jit
+    def f(x: Tensor) -> Tensor:
+        w[0:1] = w[0:1] + x
+        w.realize()
+        return w * 1
+
+    assert [f(Tensor([1.0])).numpy()[0] for _ in range(6)] == [1, 2, 3, 4, 5, 6]
+    np.testing.assert_array_equal(w.numpy(), [6, 0])
+
+
+def test_what_a_replay_could_not_do_is_an_error() -> None:
+    w = Tensor([1.0], requires_grad=True)
+    optimizer = nn.SGD([w], lr=0.1)
+
+    def train(p: Tensor, x: Tensor) -> Tensor:
+        optimizer.zero_grad()
+        loss = (p * x).sum()
+        loss.backward(optimizer.params)
+        optimizer.step(loss)
+        return loss
+
+    step = jit(train)
+    with pytest.raises(ValueError, match="is an argument, and the function also assigns"):
+        for _ in range(3):
+            step(w, Tensor([1.0]))
+
+    def left(x: Tensor) -> Tensor:
+        loss = (w * x).sum()
+        loss.backward([w])
+        return loss
+
+    gradient = jit(left)
+    with pytest.raises(RuntimeError, match="leaves a gradient"):
+        for _ in range(3):
+            gradient(Tensor([1.0]))
+    number = jit(lambda x: (x + 1, 3))
+    with pytest.raises(TypeError, match=r"result\[1\] is 3"):
+        for _ in range(3):
+            number(Tensor([1.0]))
+
+
+def test_indices_are_checked_in_every_call() -> None:
+    table = Tensor(np.arange(8, dtype=np.float32).reshape(4, 2))
+    f = jit(lambda index: table[index] * 1)
+    for k in range(4):
+        np.testing.assert_array_equal(f(Tensor([k, 3])).numpy(), table.numpy()[[k, 3]])
+    with pytest.raises(IndexError, match="4 is out of range"):
+        f(Tensor([4, 0]))
+
+
+def test_containers_tell_calls_apart() -> None:
+    f = jit(lambda x, *rest: x + len(rest) + sum(len(r) for r in rest))
+    for _ in range(3):
+        assert f(Tensor([0.0])).item() == 0
+        assert f(Tensor([0.0]), []).item() == 1
+        assert f(Tensor([0.0]), [None]).item() == 2
+    zero = jit(lambda x, n: x * n)
+    for _ in range(3):
+        zero(Tensor([1.0]), 0.0)
+    with pytest.raises(ValueError, match=r"-0.0"):
+        zero(Tensor([1.0]), -0.0)

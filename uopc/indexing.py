@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from uopc import recording
 from uopc.bounds import bounds
 from uopc.composite import broadcast, broadcast_shape, buffer_data
 from uopc.dtype import Number, dtypes
@@ -39,6 +40,7 @@ class Indexing:
         """`value` broadcasts to the selection. Of equal indices the last assignment wins."""
         basic, gathers = self._split(key)
         value = self._lift_value(value)
+        recording.note_assignment(self, self.uop)
         if gathers:
             self.uop = self._scatter_assign(basic, gathers, value)
             return
@@ -79,12 +81,17 @@ class Indexing:
         u = u.cast(dtypes.i64) if u.dtype is dtypes.u32 else u
         low, high = bounds(u)
         if low < 0 or high >= size:
-            values = buffer_data(self._computed())
-            bad = (values < (-size if negative else 0)) | (values >= size)
-            bad &= values != (size if allowed is None else allowed)
-            bad |= (values == size) & (allowed != size)
-            if bad.any():
-                raise IndexError(f"{name} {values[bad].flat[0]} is out of range for size {size}")
+            def check(values: np.ndarray) -> None:
+                bad = (values < (-size if negative else 0)) | (values >= size)
+                bad &= values != (size if allowed is None else allowed)
+                bad |= (values == size) & (allowed != size)
+                if bad.any():
+                    raise IndexError(f"{name} {values[bad].flat[0]} is out of range for size "
+                                     f"{size}")
+
+            computed = self._computed()
+            check(buffer_data(computed))
+            recording.note_check(computed, check)
         if negative and low < 0:  # whatever the data says, so that one plan serves all of it
             u = (u < 0).where(u + size, u)
         return self._of(u)

@@ -13,6 +13,7 @@ random numbers and rates. Other shapes or dtypes are recorded anew.
 from __future__ import annotations
 
 import functools
+import threading
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -24,7 +25,8 @@ import numpy as np
 from uopc.composite import base_buffer, buffer_data, is_contiguous_buffer, new_buffer
 from uopc.counters import counters
 from uopc.kernelize import run_plan
-from uopc.recording import Recording, note_assignment
+from uopc.memory import address
+from uopc.recording import Recording, current, note_assignment
 from uopc.tensor import Tensor
 from uopc.uop import UOp
 
@@ -37,37 +39,54 @@ class jit:  # noqa: N801 (a decorator)
 
     Arguments may be Tensors, Python numbers, strings, None, other objects (told apart by identity),
     and lists, tuples and dicts of them; the result Tensors, None, or lists, tuples and dicts of
-    them. A number is part of the graph: one that differs from the recorded call's raises
-    ValueError, naming it; pass what changes as a Tensor. In the function no value may be read
-    (`numpy`, `item`): RuntimeError. What it does in plain Python is not replayed, and gradients
-    that it leaves in `.grad` are dropped.
+    them, else TypeError. A number is part of the graph: one that differs from the recorded call's
+    raises ValueError, naming it; pass what changes as a Tensor. RuntimeError where a value is read
+    in the function (`numpy`, `item`), or a gradient is left in `.grad` of a tensor that the
+    function does not assign. What is plain Python in it (an optimizer's betas, whether a model is
+    training) is as it was when recorded; an optimizer's `lr` and its count of steps go on.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         functools.update_wrapper(self, function)
         self.function = function
-        self.programs: dict[Key, _Program | None] = {}  # None: called once, not yet recorded
+        self.programs: dict[Key, _Program | None] = {}  # None: not recorded yet
+        # by the call before: tensors from outside, and the places of arguments
+        self.assigned: dict[Key, tuple[list[Tensor], set[int]]] = {}
+        self.lock = threading.RLock()
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if current() is not None:  # part of a function that is recorded
+            return self.function(*args, **kwargs)
         leaves = [leaf for name, value in [*enumerate(args), *kwargs.items()]
                   for leaf in _leaves(value, f"argument {name}")]
         tensors = list({id(v): v for _, v in leaves if isinstance(v, Tensor)}.values())
         numbers = [(path, v) for path, v in leaves if isinstance(v, (bool, int, float))]
-        key = _key(leaves)
-        program = self.programs.get(key)
-        if program is not None and not program.is_stale:
-            program.check_numbers(self.function.__qualname__, numbers)
-            return program.replay(tensors)
-        if key not in self.programs:
-            result = self.function(*args, **kwargs)
-            self.programs[key] = None
+        key = _outline((args, kwargs), {id(t): k for k, t in enumerate(tensors)})
+        with self.lock:
+            program = self.programs.get(key)
+            if program is not None and not program.is_stale:
+                program.check_numbers(self.function.__qualname__, numbers)
+                return program.replay(tensors)
+            if key in self.programs:
+                return self._record(key, args, kwargs, numbers)
+            with Recording(strict=False) as watching:
+                result = self.function(*args, **kwargs)
+            self._remember(key, None, watching, tensors)
             while len(self.programs) > MAX_PROGRAMS:
-                del self.programs[next(iter(self.programs))]
+                oldest = next(iter(self.programs))
+                del self.programs[oldest], self.assigned[oldest]
             return result
-        return self._record(key, args, kwargs, numbers)
+
+    def _remember(self, key: Key, program: _Program | None, recording: Recording,
+                  arguments: list[Tensor]) -> None:
+        places = {id(t): k for k, t in enumerate(arguments)}
+        held = [t for t, _ in recording.held.values()]
+        self.programs[key] = program
+        self.assigned[key] = ([t for t in held if id(t) not in places],
+                              {places[id(t)] for t in held if id(t) in places})
 
     def _record(self, key: Key, args: tuple, kwargs: dict, numbers: list) -> Any:
         given: list[tuple[Tensor, Tensor]] = []  # the caller's, and with memory of its own
@@ -81,23 +100,64 @@ class jit:  # noqa: N801 (a decorator)
             return same
 
         inner_args, inner_kwargs = _mapped((args, kwargs), distinct)
+        states, places = self.assigned[key]
+        for t in states:  # a state's node is no other tensor's
+            if is_contiguous_buffer(t.uop):
+                _set(t, new_buffer(buffer_data(t.uop)))
         inputs = [inner for _, inner in given]
         before = [t.uop for t in inputs]
         with Recording() as recording:
             result = self.function(*inner_args, **inner_kwargs)
-            outputs = [v for _, v in _leaves(result, "result") if isinstance(v, Tensor)]
-            if outputs:
-                Tensor.realize_all(*outputs)
+            outputs = _tensors_of(result)
+            held = [t for t, _ in recording.held.values()]
+            lazy = [t for t in held if not is_contiguous_buffer(t.uop)]
+            if outputs or lazy:
+                Tensor.realize_all(*outputs, *lazy)
+        for t in held:
+            t.uop, t._former = t._computed(), None
+        self._check(recording, given, places)
         in_memory = all(is_contiguous_buffer(u) for _, u in recording.held.values())
-        if in_memory and recording.is_fit:
-            self.programs[key] = _Program(recording, inputs, before, numbers, result)
-        # else it needed a tensor that had not been computed before: the next call is recorded
+        known = {id(t) for t in (*states, *inputs)} >= {id(t) for t in held}
+        program = None  # while it needs what was not computed before, or assigns what it did not
+        if in_memory and recording.is_fit and known:
+            program = _Program(recording, inputs, before, numbers, result)
+        self._remember(key, program, recording, inputs)
         for outer, inner in given:
             if id(inner) in recording.held:
+                note_assignment(outer, outer.uop)
                 outer.uop, outer._former = inner.uop, None
-        for tensor, _ in recording.held.values():
-            tensor.grad = None
+        for t in held:
+            t.grad = None
         return result
+
+    def _check(self, recording: Recording, given: list[tuple[Tensor, Tensor]],
+               places: set[int]) -> None:
+        """`places` are those of the arguments that the call before assigned."""
+        name = self.function.__qualname__
+        outer = {id(t) for t, _ in given}
+        now = {k for k, (_, t) in enumerate(given) if id(t) in recording.held}
+        if places != now or any(k in outer for k in (*recording.held, *recording.graded)):
+            raise ValueError(f"{name}: a tensor is an argument, and the function also assigns or "
+                             "differentiates it by another way (an optimizer's parameter?); do "
+                             "not pass it")
+        left = [t for k, t in recording.graded.items()
+                if k not in recording.held and t.grad is not None]
+        if left:
+            raise RuntimeError(f"{name} leaves a gradient in .grad of a tensor of shape "
+                               f"{left[0].shape} that it does not assign; replays would not. Take "
+                               "the optimizer's step in it, or return the gradient")
+
+
+def _tensors_of(result: Any) -> list[Tensor]:
+    """The tensors of a result. Raises TypeError for what is none."""
+    tensors = []
+    for path, value in _leaves(result, "result"):
+        if isinstance(value, Tensor):
+            tensors.append(value)
+        elif value is not None:
+            raise TypeError(f"a jitted function must give tensors, {path} is {value!r}: replays "
+                            "would give it again and again")
+    return tensors
 
 
 class _Program:
@@ -122,28 +182,36 @@ class _Program:
                               [(self.slot(u), *place) for u, place in
                                zip(results, places, strict=True)]))
             made.update(map(base_buffer, results))
+        self.checks = [(self.slot(u), check) for u, check in recording.checks]
         self.assigned = [(positions[id(t)], self.slot(t.uop), t.shape)
                          for t, _ in held if id(t) in positions]
-        shared = Counter(self.slot(t.uop) for t, _ in held)
-        shared.update(self.slot(t._computed()) for _, t in _leaves(result, "result")
-                      if isinstance(t, Tensor))
-        for state in self.states:
+        # by the memory, which may lie under several nodes
+        shared = Counter(address(buffer_data(t.uop)) for t, _ in held)
+        shared.update(address(buffer_data(t._computed())) for t in _tensors_of(result))
+        for state, (_, u) in zip(self.states, [(t, u) for t, u in held if id(t) not in positions],
+                                 strict=True):
             state.after = self.slot(state.tensor.uop)
-            state.alone = shared[state.after] == 1
+            state.alone = shared[address(buffer_data(state.tensor.uop))] == 1 \
+                and not shared[address(buffer_data(u))]
         self.result = _mapped(result, lambda t: _Place(self.slot(t._computed()), t.shape))
         self.values: list[np.ndarray | None] = []
         for u in self.slots:  # what nothing of the above gives is data that stays
             stays = u not in fresh and u not in made
             self.values.append(buffer_data(u) if stays else None)
-            if stays:
+        for u in (*recording.nodes, *self.slots):
+            if u not in fresh:
                 u.__dict__.setdefault("recorded_in", weakref.WeakSet()).add(self)
 
     def slot(self, u: UOp) -> int:
         return self.slots.setdefault(base_buffer(u), len(self.slots))
 
+    def make_stale(self) -> None:
+        """Never to be replayed again: keep no array alive."""
+        self.is_stale, self.values, self.slots = True, [], {}
+
     def check_numbers(self, name: str, numbers: list[tuple[str, Any]]) -> None:
         for (path, now), (_, then) in zip(numbers, self.numbers, strict=True):
-            if type(now) is not type(then) or (now != then and not (now != now and then != then)):
+            if repr(now) != repr(then):  # which tells -0.0 from 0.0
                 raise ValueError(
                     f"{name}: {path} is {now!r}, and was {then!r} when the function was recorded; "
                     "a number is part of the graph. Pass what changes as a Tensor")
@@ -170,6 +238,8 @@ class _Program:
             for slot, (kind, k), shape in results:
                 values[slot] = outs[k].reshape(shape) if kind == "out" else \
                     arrays[k].reshape(shape) if plan else arrays[k].copy()
+        for slot, check in self.checks:
+            check(values[slot])
         buffers: dict[int, UOp] = {}
 
         def buffer(slot: int, shape: tuple[int, ...]) -> UOp:
@@ -250,24 +320,23 @@ def _mapped(tree: Any, change: Callable[[Any], Any], leaf: type = Tensor) -> Any
     if isinstance(tree, dict):
         return {name: _mapped(value, change, leaf) for name, value in tree.items()}
     if isinstance(tree, (list, tuple)):
-        return type(tree)(_mapped(value, change, leaf) for value in tree)
+        values = [_mapped(value, change, leaf) for value in tree]
+        return type(tree)(*values) if hasattr(tree, "_fields") else type(tree)(values)
     return tree
 
 
-def _key(leaves: list[tuple[str, Any]]) -> Key:
+def _outline(tree: Any, position: dict[int, int]) -> Key:
     """What must be equal for a recorded program to serve: all but the values of tensors and
     numbers. Tensors that are the same one must be so again."""
-    first: dict[int, int] = {}
-    parts = []
-    for path, value in leaves:
-        if isinstance(value, Tensor):
-            parts.append((path, value.shape, value.dtype, first.setdefault(id(value), len(first))))
-        elif isinstance(value, (bool, int, float)):
-            parts.append((path, type(value)))
-        else:
-            known = isinstance(value, (str, type(None)))
-            parts.append((path, value if known else _Identity(value)))
-    return tuple(parts)
+    if isinstance(tree, dict):
+        return dict, *[(name, _outline(value, position)) for name, value in tree.items()]
+    if isinstance(tree, (list, tuple)):
+        return type(tree), *[_outline(value, position) for value in tree]
+    if isinstance(tree, Tensor):
+        return tree.shape, tree.dtype, position[id(tree)]
+    if isinstance(tree, (bool, int, float)):
+        return (type(tree),)
+    return (tree if isinstance(tree, (str, type(None))) else _Identity(tree),)
 
 
 class _Identity:

@@ -27,17 +27,25 @@ class Recording:
     runs     (the Plan, or None for a plain copy; its input BUFFERs; the BUFFERs of its results)
     held     for each assigned tensor, by id: the tensor and the node that it was before
     is_fit   False when a plan computes what was assigned, but not computed, before the recording
+    nodes    all that the plans were asked for: an assignment to one of them makes them stale
+    graded   the tensors that got gradients, by id
+    checks   (a BUFFER, a function that raises for bad values in it)
+    strict   whether to read a value is an error
     """
 
     actions: list[tuple[UOp | None, Callable[[], Any]]] = field(default_factory=list)
     runs: list[tuple[Any, list[UOp], list[UOp]]] = field(default_factory=list)
     held: dict[int, tuple[Any, UOp]] = field(default_factory=dict)
     is_fit: bool = True
+    nodes: set[UOp] = field(default_factory=set)
+    graded: dict[int, Any] = field(default_factory=dict)
+    checks: list[tuple[UOp, Callable[[np.ndarray], None]]] = field(default_factory=list)
+    strict: bool = True
     first_assignment: int = field(default_factory=lambda: next(assignments))
 
     def __enter__(self) -> Recording:
         if current() is not None:
-            raise RuntimeError("a jitted function is recorded already: call the inner one plainly")
+            raise RuntimeError("a function is being recorded already")
         _state.recording = self
         return self
 
@@ -68,11 +76,24 @@ def do(action: Callable[[], Any]) -> None:
         recording.actions.append((None, action))
 
 
-def note_roots(roots: list[UOp]) -> None:
+def note_roots(wanted: list[UOp], roots: list[UOp]) -> None:
+    """What is to be computed, and what of it is left when known values are put in."""
     if (recording := current()) is not None:
-        recording.is_fit &= all(
-            u.arg[1] > recording.first_assignment for u in UOp(Ops.SINK, tuple(roots)).toposort()
-            if u.op is Ops.STAGE and isinstance(u.arg, tuple))
+        left = UOp(Ops.SINK, tuple(roots)).toposort()
+        recording.nodes.update(UOp(Ops.SINK, tuple(wanted)).toposort(), left)
+        recording.is_fit &= all(u.arg[1] > recording.first_assignment for u in left
+                                if u.op is Ops.STAGE and isinstance(u.arg, tuple))
+
+
+def note_gradient(tensor: Any) -> None:
+    if (recording := current()) is not None:
+        recording.graded[id(tensor)] = tensor
+
+
+def note_check(values: UOp, check: Callable[[np.ndarray], None]) -> None:
+    """Data that must be looked at in every call."""
+    if (recording := current()) is not None:
+        recording.checks.append((values, check))
 
 
 def note_run(plan: Any, inputs: list[UOp], results: list[UOp]) -> None:
@@ -85,5 +106,5 @@ def note_assignment(tensor: Any, before: UOp) -> None:
     recording = current()
     if recording is not None:
         recording.held.setdefault(id(tensor), (tensor, before))
-    for program in before.__dict__.get("recorded_in", ()):
-        program.is_stale = True  # it took this value for one that never changes
+    for program in list(before.__dict__.get("recorded_in", ())):
+        program.make_stale()  # it took this value for one that never changes

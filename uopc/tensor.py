@@ -147,8 +147,9 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
     @staticmethod
     def realize_all(*tensors: Tensor) -> None:
         """Compute several tensors in one plan."""
-        roots = _reuse_computed([t.uop for t in tensors])
-        recording.note_roots(roots)
+        wanted = [t.uop for t in tensors]
+        roots = _reuse_computed(wanted)
+        recording.note_roots(wanted, roots)
         buffers = realize(roots, Tensor.fuse_reduce, config.opt_level())
         owned: set[UOp] = set()
         for t, root, buffer in zip(tensors, roots, buffers, strict=True):
@@ -178,7 +179,7 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
 
     def numpy(self) -> np.ndarray:
         """The value as a new NumPy array. Raises RuntimeError in a function that `jit` records."""
-        if recording.current() is not None:
+        if (watching := recording.current()) is not None and watching.strict:
             raise RuntimeError("a value is read in a jitted function; its replays would not read "
                                "it again. Return the tensor, and read it outside")
         return buffer_data(self._computed()).copy()
@@ -266,6 +267,7 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
                 if u in found:
                     g = self._of(found[u])
                     p.grad = g if p.grad is None else p.grad + g
+                    recording.note_gradient(p)
 
     def _nodes(self) -> list[UOp]:
         """The nodes by which graphs refer to this tensor's value."""
