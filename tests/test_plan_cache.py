@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -59,7 +60,11 @@ def test_a_damaged_plan_is_made_again(how: str, folder: Path) -> None:
     assert value()[1] == 1  # it was written again
 
 
-@pytest.mark.parametrize("content", ["[]", "{}", '{"sources": [], "kernels": [["k", 4, [], 0]]}'])
+@pytest.mark.parametrize("content", ["[]", "{}", '{"sources": [], "kernels": [["k", 4, [], 0]]}',
+                                     '{"sources": [], "kernels": [], "temps": [["f99", 3]], '
+                                     '"outs": [], "results": [], "inputs": 0}',
+                                     '{"sources": [], "kernels": [], "temps": [], "outs": [], '
+                                     '"results": [[["in", 5], [1]]], "inputs": 1}'])
 def test_a_plan_of_another_make_is_made_again(content: str, folder: Path) -> None:
     value()
     (path,) = folder.glob("*.plan")
@@ -113,6 +118,29 @@ def test_many_processes_share_the_folder(folder: Path) -> None:
     said = {p.communicate(timeout=60)[0] for p in running}
     assert len(said) == 1 and all(p.returncode == 0 for p in running)
     assert not list(folder.glob("build-*"))
+
+
+def test_a_folder_that_is_gone_or_full_is_no_error(folder: Path,
+                                                   monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.rmtree(folder)
+    first, _, _ = value()
+    assert value(3.0)[1] == 0
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(plan_cache, "write_intact", full)
+    value(4.0)
+    np.testing.assert_array_equal(value()[0], first)
+
+
+def test_only_own_files_are_deleted(folder: Path) -> None:
+    value()
+    others = [folder / "main.c", folder / "lib.so", folder / "notes.plan"]
+    for path in others:
+        path.write_text("mine")
+    trim_cache(0)
+    assert sorted(folder.iterdir()) == sorted(others)
 
 
 def test_the_folder_is_bounded(folder: Path) -> None:

@@ -61,8 +61,7 @@ class _Pool:
     def take(self, size: int) -> memoryview:
         with self.lock:
             for key, block in reversed(list(self.waiting.items())):
-                if block.nbytes == size:
-                    del self.waiting[key]
+                if block.nbytes == size and self.waiting.pop(key, None) is not None:
                     self.bytes -= size
                     return block
         fresh = np.empty(size + LINE, np.uint8)

@@ -111,6 +111,8 @@ class _Launch:
         self.call = launcher()
 
     def __call__(self, inputs: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> None:
+        if max(self.dtypes, default=-1) >= len(inputs):
+            raise TypeError(f"a plan reads input {max(self.dtypes)}, and got {len(inputs)} arrays")
         for i, dtype in self.dtypes.items():
             array = inputs[i]
             if array.dtype != dtype.np or not array.flags.c_contiguous:

@@ -6,6 +6,7 @@ is damaged, or of another make, counts as missing.
 """
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
@@ -17,8 +18,16 @@ from uopc import config
 from uopc.counters import counters
 from uopc.dtype import DType, dtypes
 from uopc.opt.target import target
-from uopc.plan import Kernel, Plan
-from uopc.runtime import Program, identity, in_cache, load_all, read_intact, write_intact
+from uopc.plan import Kernel, Plan, Ref
+from uopc.runtime import (
+    CompileError,
+    Program,
+    identity,
+    in_cache,
+    load_all,
+    read_intact,
+    write_intact,
+)
 
 
 def load_plan(key: tuple) -> Plan | None:
@@ -30,16 +39,17 @@ def load_plan(key: tuple) -> Plan | None:
         return None
     try:
         plan = _from_json(json.loads(content))
-    except (ValueError, KeyError, TypeError, IndexError):
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, CompileError):
         return None
     counters.plans_found += 1
     return plan
 
 
 def store_plan(key: tuple, plan: Plan) -> None:
-    """Keep a plan. An unwritable folder is no error: it was reported when it was found so."""
+    """Keep a plan. A full or unwritable folder is no error: the next process makes it again."""
     if _wanted():
-        write_intact(_path(key), json.dumps(_to_json(plan)).encode())
+        with contextlib.suppress(OSError):
+            write_intact(_path(key), json.dumps(_to_json(plan)).encode())
 
 
 def _wanted() -> bool:
@@ -77,7 +87,12 @@ def _to_json(plan: Plan) -> dict[str, Any]:
             "kernels": [[k.name, number[k.src], k.refs, k.flops] for k in plan.kernels],
             "temps": [[dtype.name, size] for dtype, size in plan.temps],
             "outs": [[dtype.name, size] for dtype, size in plan.outs],
+            "inputs": 1 + max([k for kind, k in _refs(plan) if kind == "in"], default=-1),
             "results": plan.results}
+
+
+def _refs(plan: Plan) -> list[Ref]:
+    return [*[ref for k in plan.kernels for ref in k.refs], *[ref for ref, _ in plan.results]]
 
 
 def _from_json(saved: dict[str, Any]) -> Plan:
@@ -89,4 +104,8 @@ def _from_json(saved: dict[str, Any]) -> Plan:
     temps, outs = ([(getattr(dtypes, name), size) for name, size in saved[part]]
                    for part in ("temps", "outs"))
     results = [((kind, k), tuple(shape)) for (kind, k), shape in saved["results"]]
-    return Plan(kernels, temps, outs, results)
+    count = {"tmp": len(temps), "out": len(outs), "in": saved["inputs"]}
+    plan = Plan(kernels, temps, outs, results)
+    if not all(0 <= k < count[kind] for kind, k in _refs(plan)):
+        raise ValueError("a reference to an array that the plan does not have")
+    return plan

@@ -13,6 +13,7 @@ import contextlib
 import ctypes
 import functools
 import hashlib
+import itertools
 import os
 import re
 import shlex
@@ -37,6 +38,7 @@ from uopc.memory import address
 FLAGS = ("-O2", "-march=native", "-fPIC", "-shared", "-std=gnu11", "-fwrapv", "-fno-math-errno",
          "-fno-trapping-math", "-ffp-contract=off")
 CACHE_LIMIT = 1 << 30  # bytes of plans and objects
+FILES_BETWEEN_TRIMS = 500
 DIGEST_BYTES = hashlib.sha256().digest_size
 
 
@@ -178,17 +180,24 @@ def read_intact(path: Path) -> bytes | None:
     except OSError:
         return None
     body, digest = content[:-DIGEST_BYTES], content[-DIGEST_BYTES:]
-    return body if hashlib.sha256(body).digest() == digest else None
+    if hashlib.sha256(body).digest() != digest:
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(path)  # it is in use
+    return body
+
+
+OWN_FILE = re.compile(r"[0-9a-f]{40}\.(so|plan|c)|build-\w+")
 
 
 def trim_cache(limit: int = CACHE_LIMIT) -> int:
-    """Delete what was used longest ago until the folder holds at most `limit` bytes; returns how
-    many files went. Another process may delete the same ones, and one that has loaded an object
-    keeps it."""
+    """Delete what was used longest ago until uopc's files in the folder take at most `limit` bytes;
+    returns how many went. Another process may delete the same ones, and one that has loaded an
+    object keeps it."""
     found = []
     for path in cache_folder().iterdir():
         with contextlib.suppress(OSError):
-            if path.suffix in (".so", ".plan", ".c"):
+            if OWN_FILE.fullmatch(path.name) and path.is_file():
                 found.append((path.stat().st_mtime, path.stat().st_size, path))
     total, gone = sum(size for _, size, _ in found), 0
     for _, size, path in sorted(found):
@@ -197,13 +206,11 @@ def trim_cache(limit: int = CACHE_LIMIT) -> int:
         with contextlib.suppress(OSError):
             path.unlink()
             gone += 1
-        total -= size
+            total -= size
     return gone
 
 
-@functools.cache
-def _trim_once() -> None:
-    trim_cache()
+_written = itertools.count(1)
 
 
 def is_intact(path: Path) -> bool:
@@ -213,10 +220,17 @@ def is_intact(path: Path) -> bool:
 
 def write_intact(path: Path, content: bytes) -> None:
     """Put a file there at once, with the digest of its content at its end."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # somebody may have deleted it
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix="build-", delete=False) as made:
-        made.write(content + hashlib.sha256(content).digest())
-    os.replace(made.name, path)
-    _trim_once()
+        try:
+            made.write(content + hashlib.sha256(content).digest())
+            made.flush()
+            os.replace(made.name, path)
+        except BaseException:
+            os.unlink(made.name)
+            raise
+    if next(_written) % FILES_BETWEEN_TRIMS == 1:
+        trim_cache()
 
 
 def build(src: str) -> Path:
@@ -226,14 +240,13 @@ def build(src: str) -> Path:
     """
     target = object_path(src)
     if is_intact(target):
-        with contextlib.suppress(OSError):
-            os.utime(target)  # it is in use
         with _lock:
             counters.objects_found += 1
         return target
     start = time.perf_counter()
     command = compiler()
     flags = flags_of(src)
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as scratch:
         source, made = Path(scratch, "kernel.c"), Path(scratch, "kernel.so")
         source.write_text(src + "".join(map(_entry, _SIGNATURE.findall(src))))
@@ -319,17 +332,17 @@ def launcher() -> Callable[[int, int, int, int], None]:
 
 def _load(src: str) -> ctypes.CDLL:
     if src not in _loaded:
-        path = build(src)
         # libgomp reads this once, when it is loaded; by default idle threads spin for long, which
         # takes the cores from whatever else runs on the machine
         os.environ.setdefault("GOMP_SPINCOUNT", config.read("GOMP_SPINCOUNT"))
+        path = build(src)
+        if not path.exists():  # another process has cleared the folder just now
+            path = build(src)
         try:
             _loaded[src] = ctypes.CDLL(str(path))
         except OSError as error:
             raise CompileError(f"cannot load the compiled kernel {path} ({error}); if its folder "
                                "is mounted noexec, set UOPC_CACHE to another") from None
-        if "#pragma omp" in src and config.debug() >= 1:
-            _say_threads(_loaded[src])
     return _loaded[src]
 
 
