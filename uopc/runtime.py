@@ -343,6 +343,8 @@ def _load(src: str) -> ctypes.CDLL:
         except OSError as error:
             raise CompileError(f"cannot load the compiled kernel {path} ({error}); if its folder "
                                "is mounted noexec, set UOPC_CACHE to another") from None
+        if "#pragma omp" in src and config.debug() >= 1:
+            _say_threads(_loaded[src])
     return _loaded[src]
 
 
