@@ -328,7 +328,8 @@ def test_the_cache_of_plans_in_four_threads(monkeypatch: pytest.MonkeyPatch,
 
 # *** DEBUG ***
 
-LINE = re.compile(r"uopc: (\d+) kernels, plan (hit|miss), schedule [\d.]+ ms, run [\d.]+ ms")
+LINE = re.compile(r"uopc: (\d+) kernels, plan (hit|miss), schedule [\d.]+ ms, run [\d.]+ ms"
+                  r"(?:; needs inputs [\d.]+ MB, results .*)?")
 KERNEL = re.compile(r" +(\w+)( warm)? +[\d.]+ ms +[\d.]+ GFLOP/s +[\d.]+ GB/s")
 
 

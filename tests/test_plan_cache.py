@@ -160,4 +160,4 @@ def test_a_new_plan_says_what_it_needs(folder: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("DEBUG", "1")
     value()
     said = capsys.readouterr().err
-    assert "the plan needs inputs 0.000 MB, results 0.000 MB, temporaries 0.000 MB" in said
+    assert "; needs inputs 0.000 MB, results 0.000 MB, temporaries 0.000 MB" in said

@@ -256,28 +256,30 @@ def realize(roots: Sequence[UOp], fuse_reduce: bool = False,
         counters.plan_time += time.perf_counter() - start
     inputs = [u for u in order if u.op is Ops.BUFFER]
     arrays = [buffer_data(u) for u in inputs]
-    if debug >= 1 and not hit:
-        needed = {"inputs": sum(a.nbytes for a in arrays), **plan.bytes_needed()}
-        print("uopc: the plan needs " + ", ".join(f"{name} {size / 1e6:.3f} MB"
-                                                 for name, size in needed.items()),
-              file=sys.stderr)
+    needs = "" if hit or debug < 1 else _needs(plan, arrays)
     schedule_time = time.perf_counter() - start
     counters.schedule_time += schedule_time
     outs = run_plan(plan, arrays, f"plan {'hit' if hit else 'miss'}, schedule "
-                                  f"{schedule_time * 1e3:.2f} ms")
+                                  f"{schedule_time * 1e3:.2f} ms", needs)
     results = _results(plan, inputs, outs)
     note_run(plan, inputs, results)
     return results
 
 
-def run_plan(plan: Plan, arrays: Sequence[np.ndarray], note: str = "replayed",
+def _needs(plan: Plan, arrays: Sequence[np.ndarray]) -> str:
+    """The memory that a plan needs, in words."""
+    needed = {"inputs": sum(a.nbytes for a in arrays), **plan.bytes_needed()}
+    return "; needs " + ", ".join(f"{name} {size / 1e6:.3f} MB" for name, size in needed.items())
+
+
+def run_plan(plan: Plan, arrays: Sequence[np.ndarray], note: str = "replayed", more: str = "",
              spare: Mapping[int, np.ndarray] | None = None) -> list[np.ndarray]:
     """`plan.run`, with a line about it at DEBUG=1."""
     debug, start = int(DEBUG), time.perf_counter()
     outs = plan.run(arrays, debug, spare)
     if debug >= 1:
         print(f"uopc: {len(plan.kernels)} kernels, {note}, run "
-              f"{(time.perf_counter() - start) * 1e3:.2f} ms", file=sys.stderr)
+              f"{(time.perf_counter() - start) * 1e3:.2f} ms{more}", file=sys.stderr)
     return outs
 
 
