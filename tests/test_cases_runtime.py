@@ -168,7 +168,7 @@ def test_a40_nothing_is_compiled_a_second_time(tmp_path: Path) -> None:
         made = calls.read_text().splitlines()
         assert result == "3.0" and len(made) == 1 + built[-1]
         assert sum("-dM -E" in call for call in made) == 1
-        assert len(done.stderr.splitlines()) == 1, "the line per realize"
+        assert done.stderr and str(logging) not in done.stderr
     assert built[0] > 0 and built[1] == 0
 
 
