@@ -363,3 +363,21 @@ def test_containers_tell_calls_apart() -> None:
         zero(Tensor([1.0]), 0.0)
     with pytest.raises(ValueError, match=r"-0.0"):
         zero(Tensor([1.0]), -0.0)
+
+
+def test_a_training_step_is_recorded_once() -> None:
+    net = Net()
+    optimizer, calls = nn.AdamW(nn.parameters(net)), []
+
+    @jit
+    def step(x: Tensor, y: Tensor) -> Tensor:
+        calls.append(1)
+        optimizer.zero_grad()
+        loss = net.loss(x, y)
+        loss.backward(optimizer.params)
+        optimizer.step(loss)
+        return loss
+
+    for k in range(6):
+        step(tensor(16, 4, seed=k), tensor(16, 1, seed=k)).item()
+    assert len(calls) == 2

@@ -28,7 +28,7 @@ from uopc.kernelize import run_plan
 from uopc.memory import address
 from uopc.recording import Recording, current, note_assignment
 from uopc.tensor import Tensor
-from uopc.uop import UOp
+from uopc.uop import Ops, UOp
 
 Key = tuple
 MAX_PROGRAMS = 16  # of one function; beyond, the oldest goes
@@ -198,8 +198,8 @@ class _Program:
         for u in self.slots:  # what nothing of the above gives is data that stays
             stays = u not in fresh and u not in made
             self.values.append(buffer_data(u) if stays else None)
-        for u in (*recording.nodes, *self.slots):
-            if u not in fresh:
+        for u in {*recording.nodes, *self.slots} - fresh - made:
+            if u.op is not Ops.CONST:
                 u.__dict__.setdefault("recorded_in", weakref.WeakSet()).add(self)
 
     def slot(self, u: UOp) -> int:
