@@ -39,7 +39,7 @@ def levels_agree(*tensors: Tensor, rtol: float = 2e-5) -> None:
 @pytest.mark.parametrize("dtype", ALL_DTYPES, ids=lambda d: d.name)
 def test_random_bodies_keep_their_meaning(dtype: DType) -> None:
     """After every pass, by the interpreter, and in C; on small shapes."""
-    bodies = [random_body(7000 + 1000 * dtype.rank + k, dtype) for k in range(12)]
+    bodies = [random_body(7000 + 1000 * dtype.rank + k, dtype) for k in range(8)]
     kernels = [as_kernel(body) for body in bodies]
     load_all([render_c(lower(numbered, out, 1), "kernel") for numbered, out, _ in kernels])
     for body in bodies:
@@ -51,7 +51,7 @@ def random_tensor(rng: np.random.Generator, shape: tuple[int, ...], dtype: DType
     return Tensor(values.astype(dtype.np) if dtype is not dtypes.bool else values > 0)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(6))
 def test_random_sizes(seed: int) -> None:
     """Elementwise chains, sums, products of matrices and their gradients' forms, on sizes that no
     tile divides."""
@@ -149,7 +149,7 @@ def test_products_whose_points_exceed_32_bits() -> None:
     np.testing.assert_allclose(out.reshape(n, n), a @ b, rtol=1e-3, atol=1e-3)
 
 
-@pytest.mark.parametrize("n", [1, 31, 33, 2047, 2049, 4099, 62_500, 300_001])
+@pytest.mark.parametrize("n", [1, 33, 2049, 62_500, 300_001])
 def test_long_sums_keep_their_accuracy(n: int) -> None:
     """Of equal numbers, whose rounding errors all point the same way, and of random ones."""
     rng = np.random.default_rng(n)
