@@ -194,3 +194,14 @@ def test_a_permuted_result_is_stored_so() -> None:
         levels_agree(t)
     kept = (product, product.transpose().contiguous())  # one is wanted as it was: a copy is made
     levels_agree(*kept)
+
+
+@pytest.mark.parametrize("dtype", [dtypes.f32, dtypes.f64, dtypes.i32, dtypes.i64],
+                         ids=lambda d: d.name)
+def test_masks_are_as_wide_as_the_lanes(dtype: DType) -> None:
+    """Where bools alone are read along the lanes, and beside values of any width."""
+    rng = np.random.default_rng(0)
+    mask = Tensor(rng.random((19, 32)) > 0.5)
+    column, x = random_tensor(rng, (19, 1), dtype), random_tensor(rng, (32,), dtype)
+    levels_agree(mask.where(column, 0), (mask == (column > 0)).where(column, x), mask.argmax(1),
+                 (Tensor.arange(32) < 8).where(column, x).sum(1))

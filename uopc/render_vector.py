@@ -12,6 +12,7 @@ import re
 
 from uopc.dtype import dtypes
 from uopc.linearize import contiguous_start
+from uopc.opt.target import target
 from uopc.render_c import FUNCTIONS, Body
 from uopc.simplify import INEXACT
 from uopc.uop import VECTOR, Ops, UOp, kind
@@ -28,16 +29,11 @@ class VectorBody(Body):
         super().__init__(sink)
         self.helpers: dict[str, str] = {}
         self.lane_of: dict[UOp, UOp | None] = {}
-        widths = [4]
         for u in sink.toposort():
             lanes = u if u.op is Ops.RANGE and kind(u) == VECTOR else None
             if u.op not in (Ops.END, Ops.REDUCE, Ops.GROUP, Ops.SINK, Ops.RANGE):
                 lanes = next((r for s in u.src if (r := self.lane_of[s]) is not None), None)
             self.lane_of[u] = lanes
-            from_memory = u.op is Ops.LOAD and u.src[0].op is Ops.INDEX  # not a sum kept in f64
-            if lanes is not None and from_memory and u.dtype is not dtypes.bool:
-                widths.append(u.dtype.size)
-        self.width = max(widths)
 
     # *** types ***
 
@@ -45,11 +41,11 @@ class VectorBody(Body):
         lanes = self.lane_of[u]
         if lanes is None:
             return u.dtype.c
-        name = f"i{8 * self.width}" if u.dtype is dtypes.bool else u.dtype.name
-        return f"{name}x{lanes.arg[3]}"
+        return self.mask_type(u) if u.dtype is dtypes.bool else f"{u.dtype.name}x{lanes.arg[3]}"
 
     def mask_type(self, like: UOp) -> str:
-        return f"i{8 * self.width}x{self.lane_of[like].arg[3]}"
+        lanes = self.lane_of[like].arg[3]
+        return f"i{8 * target().vector_bytes // lanes}x{lanes}"
 
     def vector(self, u: UOp, like: UOp) -> str:
         """`u` as a vector with the lanes of `like`, whether or not it is one."""
@@ -145,6 +141,8 @@ class VectorBody(Body):
             args = [self.mask(s) for s in u.src]
             symbol = ON_MASKS.get(u.op) or {Ops.AND: "&", Ops.OR: "|", Ops.XOR: "^"}[u.op]
             return f"({args[0]}{symbol}{args[1]})"
+        if masks and u.op in (Ops.CMPEQ, Ops.CMPNE):
+            return self.plain_alu(u, [self.mask(s) for s in u.src])
         if masks and u.op in SWAPPED:
             return SWAPPED[u.op].format(*(self.vector(s, u) for s in u.src))
         if u.op in (Ops.MAX, Ops.MAXIMUM):
@@ -230,7 +228,7 @@ class VectorBody(Body):
     def across_lanes(self, u: UOp) -> str:
         """The lanes of a vector, or the first ones, combined by halves."""
         value, lanes = u.src
-        vector, size = self.c_type(value), lanes.arg[1]
+        vector, size = f"{u.dtype.name}x{lanes.arg[3]}", lanes.arg[1]
         node = UOp(u.arg, tuple(UOp(Ops.ACC, (), (f"_{k}", u.dtype)) for k in range(2)))
         one = Body.__new__(Body)
         parts, lines = [f"x[{k}]" for k in range(size)], []
@@ -244,4 +242,4 @@ class VectorBody(Body):
         name = f"across_{u.arg.name.lower()}_{vector}_{size}"
         self.helpers[name] = (f"static inline {u.dtype.c} {name}({vector} x) {{\n"
                               f"{''.join(lines)}  return {parts[0]};\n}}\n")
-        return f"{name}({self.text(value)})"
+        return f"{name}({self.vector(value, lanes)})"
