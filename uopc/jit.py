@@ -34,7 +34,7 @@ Key = tuple
 MAX_PROGRAMS = 16  # of one function; beyond, the oldest goes
 
 
-class jit:  # noqa: N801 (a decorator)
+class jit:
     """Record what `function` computes, and replay it.
 
     Arguments may be Tensors, Python numbers, strings, None, other objects (told apart by identity),

@@ -7,6 +7,7 @@ and no operation is special.
 * Where one operand does not move along that axis and another does not along a second (a matrix
   product), the second is unrolled too: a tile of accumulators stays in registers.
 * Otherwise a reduction along which accesses are contiguous gets vector accumulators.
+* Long sums of f32 are taken in blocks, so that they keep their accuracy.
 * The outermost loop is shared out to threads if the work pays for it. A reduction never is, so the
   number of threads cannot change a result.
 """
@@ -16,7 +17,7 @@ from collections.abc import Sequence
 
 from uopc.dtype import dtypes
 from uopc.linearize import ranges_below
-from uopc.opt.access import accesses, cut_tail, lanes_along, moves_by, value_nodes, vector_width
+from uopc.opt.access import accesses, cut_tail, lanes_along, moves_by, value_nodes
 from uopc.opt.cuts import pieces, regular_parts
 from uopc.opt.target import Target, target
 from uopc.opt.transform import (
@@ -211,14 +212,13 @@ def _vectorize(nest: Nest, r: UOp, width: int, lanes: int, numbers: Numbers) -> 
 
 
 def _tile_reduction(nest: Nest, reduce: UOp, numbers: Numbers, machine: Target) -> Nest:
-    """Vector accumulators along a contiguous range of the reduction, four at a time."""
+    """Vector accumulators along a contiguous range of the reduction, several at a time."""
     reads = [u.src[0] for u in reduce.toposort() if u.op is Ops.LOAD]
     for r in reversed(reduce.src[1:]):
         strides = moves_by(reads, r)
-        width = vector_width(nest, r)
-        if width is None or 1 not in strides or not strides <= {0, 1}:
+        lanes = lanes_along(nest, r, machine)
+        if lanes is None or 1 not in strides or not strides <= {0, 1}:
             continue
-        lanes = machine.lanes(width)
         registers = min(_registers_at_once(nest, machine), r.arg[1] // lanes)
         if not registers:
             continue
