@@ -27,7 +27,7 @@ from uopc.kernelize import make_plan
 from uopc.opt import choose, layout
 from uopc.opt.target import target
 from uopc.plan import Plan
-from uopc.runtime import compiler, flags_of
+from uopc.runtime import compiler, flags_of, steps_of
 from uopc.tensor import Tensor
 from uopc.uop import UOp
 
@@ -179,9 +179,13 @@ def program(plans: Sequence[Plan], given: Sequence[Sequence[np.ndarray]]) -> str
                    for name, n in sizes.items() if name.startswith("in")]]
         for kernel in plan.kernels:
             name = names.setdefault(kernel.src, f"kernel{len(names)}")
-            src = kernel.src.replace(f"void {kernel.name}(", f"void {name}(")
+            src = re.sub(rf"\b{kernel.name}(?=\(|_steps)", name, kernel.src)
             parts |= dict.fromkeys(chunks(src))
-            lines.append(f"  {name}({', '.join(f'{kind}{k}' for kind, k in kernel.refs)});")
+            arrays = [f"{kind}{k}" for kind, k in kernel.refs]
+            steps = steps_of(src, name)
+            middle = steps // 3
+            for share in ([],) if steps == 1 else ((middle, steps), (0, middle)):
+                lines.append(f"  {name}({', '.join(map(str, [*arrays, *share]))});")
         lines += [f"  fwrite({name}, 1, {n}, to);"
                   for name, n in sizes.items() if name.startswith("out")]
         lines += [f"  free({name});" for name in sizes]

@@ -23,7 +23,8 @@ from uopc.composite import base_buffer, buffer_data, is_contiguous_buffer, new_b
 from uopc.counters import counters
 from uopc.explain import first_difference
 from uopc.opt.layout import pack_operands, reduce_in_parts, store_permuted
-from uopc.plan import Kernel, Plan, Ref
+from uopc.phases import Ref
+from uopc.plan import Kernel, Plan
 from uopc.plan_cache import load_plan, store_plan
 from uopc.rangeify import lower
 from uopc.recording import note_run
@@ -157,7 +158,7 @@ class _Planner:
         self.root_homes = {self.homes[r] for r in roots}
         self.refs: dict[UOp, Ref] = {u: ("in", i) for i, u in enumerate(inputs)}
         self.plan_storage: dict[str, list] = {"tmp": [], "out": []}
-        self.kernels: list[tuple[str, str, list[Ref], int]] = []
+        self.kernels: list[tuple[str, str, list[Ref], int, int]] = []
         self.rendered: dict[UOp, tuple[str, str, list[int]]] = {}
 
     def plan(self) -> Plan:
@@ -172,8 +173,8 @@ class _Planner:
                     rebuilt = self.emit(u, rebuilt.src[0] if u.op is Ops.STAGE else rebuilt)
                     load(self.kernels[-1][1])  # while the next one is lowered
                 done[u] = rebuilt
-        kernels = [Kernel(name, src, refs, Program(src, name), flops)
-                   for name, src, refs, flops in self.kernels]
+        kernels = [Kernel(name, src, refs, Program(src, name), flops, outputs)
+                   for name, src, refs, flops, outputs in self.kernels]
         results = [(self.refs[base_buffer(done[r])], r.shape) for r in self.roots]
         return Plan(kernels, self.plan_storage["tmp"], self.plan_storage["out"], results)
 
@@ -188,7 +189,8 @@ class _Planner:
         params = {u: UOp(Ops.BUFFER, (), u.arg._replace(slot=k, addrspace="kernel"))
                   for k, u in enumerate(buffers)}
         name, src, alive = self.render(body.substitute(params), params[out])
-        self.kernels.append((name, src, [self.refs[buffers[k]] for k in alive], _flops(body)))
+        self.kernels.append((name, src, [self.refs[buffers[k]] for k in alive], _flops(body),
+                             int(params[out].arg.slot in alive)))
         return out
 
     def render(self, body: UOp, out: UOp) -> tuple[str, str, list[int]]:

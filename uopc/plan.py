@@ -5,6 +5,7 @@ It holds no UOps and no user's arrays, so it may be kept as long as one likes: a
 """
 from __future__ import annotations
 
+import functools
 import sys
 import threading
 import time
@@ -17,21 +18,23 @@ from uopc.counters import counters
 from uopc.dtype import DType
 from uopc.liveness import place
 from uopc.memory import address, empty_array
-from uopc.runtime import Program, launcher
+from uopc.phases import Ref, phases
+from uopc.runtime import Program, Tasks
 
-Ref = tuple[str, int]  # ("in", i), ("tmp", j) or ("out", r)
 Storage = tuple[DType, int]  # dtype, number of elements
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """One C function and the arrays it is called with. `flops` counts its arithmetic."""
+    """One C function and the arrays it is called with, of which it writes the last `outputs`.
+    `flops` counts its arithmetic."""
 
     name: str
     src: str
     refs: list[Ref]
     program: Program
     flops: int
+    outputs: int = 1
 
 
 @dataclass
@@ -50,9 +53,16 @@ class Plan:
     _launch: _Launch | None = field(default=None, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
+    @functools.cached_property
+    def phases(self) -> list[list[int]]:
+        """Numbers of the kernels that may run at the same time, in order."""
+        return phases([(k.refs[:len(k.refs) - k.outputs], k.refs[len(k.refs) - k.outputs:])
+                       for k in self.kernels])
+
     def _placed(self) -> tuple[list[int], int]:
         return place([dtype.size * size for dtype, size in self.temps],
-                     [[i for kind, i in k.refs if kind == "tmp"] for k in self.kernels])
+                     [[i for k in phase for kind, i in self.kernels[k].refs if kind == "tmp"]
+                      for phase in self.phases])
 
     def _shared_storage(self) -> list[np.ndarray]:
         """An array for each temporary, all in one block."""
@@ -85,7 +95,7 @@ class Plan:
                     _timed(kernel, args, debug) if debug >= 2 else kernel.program(*args)
             else:
                 if self._launch is None:
-                    self._launch = _Launch(self.kernels, len(inputs), len(outs), self._storage)
+                    self._launch = _Launch(self, len(inputs), self._storage)
                 self._launch(inputs, outs)
             counters.run_time += time.perf_counter() - start
         counters.kernels += len(self.kernels)
@@ -95,20 +105,17 @@ class Plan:
 class _Launch:
     """All kernels of a plan as one native call, with a table of their arrays' addresses."""
 
-    def __init__(self, kernels: Sequence[Kernel], inputs: int, outs: int,
-                 temporary: Sequence[np.ndarray]) -> None:
+    def __init__(self, plan: Plan, inputs: int, temporary: Sequence[np.ndarray]) -> None:
+        outs = len(plan.outs)
         first = {"in": 0, "out": inputs, "tmp": inputs + outs}
         self.addresses = np.zeros(inputs + outs + len(temporary), np.uintp)
         self.addresses[inputs + outs:] = [address(a) for a in temporary]
-        self.kernels = np.array([k.program.entry for k in kernels], np.uintp)
-        sizes = [len(k.refs) for k in kernels]
-        self.first = np.cumsum([0, *sizes[:-1]], dtype=np.intp)
-        self.places = np.array([first[kind] + i for k in kernels for kind, i in k.refs], np.intp)
-        self.dtypes = {i: dtype for k in kernels
+        self.places = np.array([first[kind] + i for k in plan.kernels for kind, i in k.refs],
+                               np.intp)
+        self.dtypes = {i: dtype for k in plan.kernels
                        for (kind, i), dtype in zip(k.refs, k.program.dtypes, strict=True)
                        if kind == "in"}
-        self.at = address(self.kernels), address(self.first)
-        self.call = launcher()
+        self.tasks = Tasks([k.program for k in plan.kernels], plan.phases)
 
     def __call__(self, inputs: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> None:
         if max(self.dtypes, default=-1) >= len(inputs):
@@ -121,7 +128,7 @@ class _Launch:
         used = len(inputs) + len(outs)
         self.addresses[:used] = [*map(address, inputs), *map(address, outs)]
         table = self.addresses[self.places]
-        self.call(len(self.kernels), self.at[0], address(table), self.at[1])
+        self.tasks(address(table))
 
 
 def _timed(kernel: Kernel, args: list[np.ndarray], debug: int) -> None:

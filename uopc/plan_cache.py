@@ -18,7 +18,8 @@ from uopc import config
 from uopc.counters import counters
 from uopc.dtype import DType, dtypes
 from uopc.opt.target import target
-from uopc.plan import Kernel, Plan, Ref
+from uopc.phases import Ref
+from uopc.plan import Kernel, Plan
 from uopc.runtime import (
     CompileError,
     Program,
@@ -84,7 +85,7 @@ def _to_json(plan: Plan) -> dict[str, Any]:
     sources = list(dict.fromkeys(k.src for k in plan.kernels))
     number = {src: k for k, src in enumerate(sources)}
     return {"sources": sources,
-            "kernels": [[k.name, number[k.src], k.refs, k.flops] for k in plan.kernels],
+            "kernels": [[k.name, number[k.src], k.refs, k.flops, k.outputs] for k in plan.kernels],
             "temps": [[dtype.name, size] for dtype, size in plan.temps],
             "outs": [[dtype.name, size] for dtype, size in plan.outs],
             "inputs": 1 + max([k for kind, k in _refs(plan) if kind == "in"], default=-1),
@@ -99,8 +100,8 @@ def _from_json(saved: dict[str, Any]) -> Plan:
     sources = saved["sources"]
     load_all(sources)
     kernels = [Kernel(name, sources[k], [(kind, i) for kind, i in refs],
-                      Program(sources[k], name), flops)
-               for name, k, refs, flops in saved["kernels"]]
+                      Program(sources[k], name), flops, outputs)
+               for name, k, refs, flops, outputs in saved["kernels"]]
     temps, outs = ([(getattr(dtypes, name), size) for name, size in saved[part]]
                    for part in ("temps", "outs"))
     results = [((kind, k), tuple(shape)) for (kind, k), shape in saved["results"]]

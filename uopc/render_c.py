@@ -7,11 +7,15 @@
        }
 
 Every load and every read of an accumulator gets a name `valN`, an ALU value used more than once a
-name `aluN`, one counter for both. Whatever C leaves undefined (dividing by zero, casting a float
-that is out of range) is spelled out in small helper functions, printed only where they are used.
+name `aluN`, one counter for both. A kernel whose outermost loops may be shared out to threads takes
+`first` and `last` and does only those of its steps, which count through its loops one after the
+other (a statement outside of them is one step). Whatever C leaves undefined (dividing by zero,
+casting a float that is out of range) is spelled out in small helper functions, printed only where
+they are used.
 """
 from __future__ import annotations
 
+import itertools
 import math
 import re
 
@@ -19,7 +23,8 @@ import numpy as np
 
 from uopc.bounds import bounds
 from uopc.dtype import DType, dtypes
-from uopc.linearize import linearize, statements
+from uopc.linearize import linearize, loops, statements
+from uopc.runtime import PART
 from uopc.uop import THREAD, VECTOR, Ops, UOp, kind
 
 FUNCTIONS = {Ops.EXP2: "exp2", Ops.LOG2: "log2", Ops.SIN: "sin", Ops.COS: "cos", Ops.TANH: "tanh",
@@ -37,14 +42,36 @@ def render_c(sink: UOp, name: str) -> str:
 
     order = sink.toposort()
     buffers = sorted({u for u in order if u.op is Ops.BUFFER}, key=lambda u: u.arg.slot)
-    params = ", ".join(f"{u.dtype.c}* restrict data{u.arg.slot}" for u in buffers)
+    params = [f"{u.dtype.c}* restrict data{u.arg.slot}" for u in buffers]
     vectors = any(u.op is Ops.RANGE and kind(u) == VECTOR for u in order)
     body = (VectorBody if vectors else Body)(sink)
-    function = [f"void {name}({params}) {{", *body.render(), "}"]
+    steps = sum(n for _, n in body.shares.values())
+    function = [f"enum {{{name}_steps = {steps}}};"] if steps else []
+    params += [PART] if steps else []
+    function += [f"void {name}({', '.join(params)}) {{", *body.render(), "}"]
     prelude = body.prelude(function)
     used = sorted(set(HELPER_NAME.findall("\n".join([*prelude, *function]))))
     text = "\n".join([*map(_helper, used), *prelude, *function, ""])
     return "#include <math.h>\n\n" + text if FROM_MATH_H.search(text) else text
+
+
+def _shares(sink: UOp) -> dict[UOp, tuple[int, int]]:
+    """Where no loop is for threads: nothing. Else for each outermost loop that stores, and for each
+    STORE outside of loops: (the steps before it, its own)."""
+    parts, todo = [], list(reversed(sink.src))
+    while todo:
+        u = todo.pop()
+        if u.op is Ops.GROUP:
+            todo += reversed(u.src)
+        elif u.op is Ops.END and not loops(u):  # over lanes alone
+            todo.append(u.src[0])
+        else:
+            parts.append(loops(u)[0] if u.op is Ops.END else u)
+    if not any(kind(u) == THREAD for u in parts if u.op is Ops.RANGE):
+        return {}
+    sizes = [u.arg[1] if u.op is Ops.RANGE and kind(u) == THREAD else 1 for u in parts]
+    return dict(zip(parts, zip(itertools.accumulate([0, *sizes[:-1]]), sizes, strict=True),
+                    strict=True))
 
 
 class Body:
@@ -53,6 +80,7 @@ class Body:
     def __init__(self, sink: UOp) -> None:
         self.sink = sink
         self.lines = statements(sink)
+        self.shares = _shares(sink)
         self.names: dict[UOp, str] = {}
         self.count = 0
 
@@ -70,13 +98,24 @@ class Body:
             elif step == "open":
                 r, c_type = f"ridx{node.arg[0]}", node.dtype.c
                 self.names[node] = r
-                if kind(node) == THREAD:
-                    out.append(f"{indent}#pragma omp parallel for schedule(static)")
-                out.append(f"{indent}for ({c_type} {r} = 0; {r} < {node.arg[1]}; {r}++) {{")
+                only, start, stop = self.part(node)
+                out.append(f"{indent}{only}for ({c_type} {r} = {start}; {r} < {stop}; {r}++) {{")
                 indent += "  "
             else:
-                out.append(indent + self.statement(node))
+                out.append(f"{indent}{self.part(node)[0]}{self.statement(node)}")
         return out
+
+    def part(self, node: UOp) -> tuple[str, str, str]:
+        """What of a loop (or statement) belongs to this call: a condition, from where, to where."""
+        size = str(node.arg[1]) if node.op is Ops.RANGE else ""
+        if node not in self.shares:
+            return "", "0", size
+        at, steps = self.shares[node]
+        if node.op is not Ops.RANGE or kind(node) != THREAD:
+            return f"if (first<={at} && {at}<last) ", "0", size
+        if len(self.shares) == 1:
+            return "", "first", "last"
+        return "", f"(first>{at})?first-{at}:0", f"((last<{at + steps})?last-{at}:{size})"
 
     def c_type(self, u: UOp) -> str:
         return u.dtype.c

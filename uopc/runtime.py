@@ -39,6 +39,7 @@ FLAGS = ("-O2", "-march=native", "-fPIC", "-shared", "-std=gnu11", "-fwrapv", "-
          "-fno-trapping-math", "-ffp-contract=off")
 CACHE_LIMIT = 1 << 30  # bytes of plans and objects
 FILES_BETWEEN_TRIMS = 500
+CHUNKS = 8  # per thread, of a program whose steps are shared out
 DIGEST_BYTES = hashlib.sha256().digest_size
 
 
@@ -105,9 +106,9 @@ def openmp(command: tuple[str, ...]) -> bool:
 
 
 def flags_of(src: str) -> tuple[str, ...]:
-    """The flags for a source: vectors may fuse multiply and add, a parallel loop needs OpenMP."""
+    """The flags for a source: vectors may fuse multiply and add, `launch.c` needs OpenMP."""
     flags, _ = _probe(compiler())
-    if "vector_size" in src or "#pragma omp" in src:
+    if "vector_size" in src:
         flags = tuple("-ffp-contract=fast" if f.startswith("-ffp-contract") else f for f in flags)
     return (*flags, "-fopenmp") if "#pragma omp" in src and openmp(compiler()) else flags
 
@@ -301,33 +302,32 @@ def _explain(stderr: str, src: str, kept: Path, command: Sequence[str]) -> str:
 # *** programs ***
 
 _SIGNATURE = re.compile(r"^void (\w+)\(([^)]*)\)", re.MULTILINE)
+_STEPS = re.compile(r"^enum {(\w+)_steps = (\d+)};$", re.MULTILINE)
+PART = "long first, long last"  # the parameters of a kernel whose steps may be done in parts
 # how `launch` calls any kernel: with its arrays in a table
-ENTRY = "\nvoid {name}_entry(void** arrays) {{ {name}({arguments}); }}\n"
+ENTRY = "\nvoid {name}_entry(void** arrays, long first, long last) {{ {name}({arguments}); }}\n"
 _loaded: dict[str, ctypes.CDLL] = {}
 _threads_are_said = threading.Event()
 
 
 def _entry(signature: tuple[str, str]) -> str:
     name, parameters = signature
-    count = len(parameters.split(",")) if parameters.strip() else 0
-    return ENTRY.format(name=name, arguments=", ".join(f"arrays[{k}]" for k in range(count)))
+    pointers = [f"arrays[{k}]" for k in range(parameters.count("*"))]
+    part = ["first", "last"] if PART in parameters else []
+    return ENTRY.format(name=name, arguments=", ".join([*pointers, *part]))
 
 
-LAUNCH = """
-typedef void (*entry)(void**);
-void launch(long n, entry* kernels, void** arrays, long* first) {
-  for (long k = 0; k < n; k++) kernels[k](arrays + first[k]);
-}
-"""
+LAUNCH = (Path(__file__).parent / "launch.c").read_text()
 
 
-def launcher() -> Callable[[int, int, int, int], None]:
-    """launch(n, kernels, arrays, first): call n kernels, the k-th with the table of arrays that
-    starts at first[k]. The last three are addresses. No types are checked."""
-    function = _load(LAUNCH).launch
-    function.argtypes = [ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
-    function.restype = None
-    return function
+@functools.cache
+def launcher() -> ctypes.CDLL:
+    """The library of `launch.c`: `launch` and `threads`. No types are checked."""
+    library = _load(LAUNCH)
+    library.launch.argtypes = [ctypes.c_long, ctypes.c_long, *[ctypes.c_void_p] * 4]
+    library.launch.restype = None
+    library.threads.restype = ctypes.c_long
+    return library
 
 
 def _load(src: str) -> ctypes.CDLL:
@@ -343,8 +343,6 @@ def _load(src: str) -> ctypes.CDLL:
         except OSError as error:
             raise CompileError(f"cannot load the compiled kernel {path} ({error}); if its folder "
                                "is mounted noexec, set UOPC_CACHE to another") from None
-        if "#pragma omp" in src and config.debug() >= 1:
-            _say_threads(_loaded[src])
     return _loaded[src]
 
 
@@ -355,22 +353,23 @@ def _say_threads(library: ctypes.CDLL) -> None:
             return
         _threads_are_said.set()
     command = compiler()
-    said = f"{library.omp_get_max_threads()} (OpenMP; OMP_NUM_THREADS sets another number)" \
+    said = f"{library.threads()} (OpenMP; OMP_NUM_THREADS sets another number)" \
         if openmp(command) else f"1 ({shlex.join(command)} has no OpenMP)"
     print(f"uopc: threads: {said}", file=sys.stderr)
 
 
 def _one_thread_in_child() -> None:
     """A forked child has none of its parent's threads: OpenMP must not wait for them."""
-    for library in _loaded.values():
-        try:
-            library.omp_set_num_threads(1)
-        except AttributeError:
-            continue
-        return
+    if LAUNCH in _loaded:
+        _loaded[LAUNCH].one_thread()
 
 
 os.register_at_fork(after_in_child=_one_thread_in_child)
+
+
+def steps_of(src: str, name: str) -> int:
+    """Into how many steps the kernel's work can be cut."""
+    return next((int(n) for owner, n in _STEPS.findall(src) if owner == name), 1)
 
 
 class Program:
@@ -384,17 +383,18 @@ class Program:
         if signature is None:
             raise ValueError(f"the source defines no function 'void {name}(...)'")
         by_c_name = {d.c: d for d in ALL_DTYPES}
-        pieces = [p.split("*") for p in signature[2].split(",") if p.strip()]
+        pieces = [p.split("*") for p in signature[2].split(",") if "*" in p]
         parameters = [c_type.strip() for c_type, _ in pieces]
         names = [rest.split()[-1] for _, rest in pieces]
         self.writes = [bool(re.search(rf"\b{n}\[[^;]*\]\s*=[^=]", src)) for n in names]
         self.name = name
         self.dtypes = tuple(by_c_name[p] for p in parameters)
-        self._function = getattr(_load(src), name)
+        self.steps = steps_of(src, name)
         entry = getattr(_load(src), f"{name}_entry")
         self.entry = ctypes.cast(entry, ctypes.c_void_p).value
-        self._function.argtypes = [ctypes.c_void_p] * len(parameters)
-        self._function.restype = None
+        self._call = entry
+        self._call.argtypes = [ctypes.c_void_p, ctypes.c_long, ctypes.c_long]
+        self._call.restype = None
 
     def __call__(self, *arrays: np.ndarray) -> None:
         """Run on `arrays`. Raises TypeError for a wrong number, dtype or memory layout."""
@@ -408,4 +408,37 @@ class Program:
                 raise TypeError(f"{self.name}: array {k} must be C-contiguous and aligned")
             if self.writes[k] and not array.flags.writeable:
                 raise TypeError(f"{self.name} writes to array {k}, which is read-only")
-        self._function(*map(address, arrays))
+        table = (ctypes.c_void_p * len(arrays))(*map(address, arrays))
+        if self.steps == 1:
+            self._call(table, 0, 1)
+        else:
+            Tasks([self], [[0]])(ctypes.addressof(table))
+
+
+class Tasks:
+    """Programs in phases (lists of their numbers), with the chunks into which each is cut."""
+
+    def __init__(self, programs: Sequence[Program], phases: Sequence[Sequence[int]]) -> None:
+        library = launcher()
+        parallel = any(p.steps > 1 for p in programs)
+        self.threads, self.launch = library.threads() if parallel else 1, library.launch
+        if parallel and config.debug() >= 1:
+            _say_threads(library)
+        self.phases = len(phases)
+        first = [0, *itertools.accumulate(len(p.dtypes) for p in programs)]
+        self.order = [k for phase in phases for k in phase]
+        rows = [(programs[k].entry, first[k], programs[k].steps,
+                 min(programs[k].steps, CHUNKS * self.threads)) for k in self.order]
+        self.tasks = np.array(rows, np.int64)
+        self.ends = np.cumsum([len(phase) for phase in phases], dtype=np.int64)
+        self.at = address(self.ends), address(self.tasks)
+
+    def __call__(self, arrays: int, log: np.ndarray | None = None) -> None:
+        """Run all; `arrays` is the address of a table with the addresses of all their arrays,
+        program after program. `log` gets a row (place in `order`, thread, start and stop in ns) for
+        each chunk."""
+        self.launch(self.threads, self.phases, *self.at, arrays,
+                    None if log is None else address(log))
+
+    def new_log(self) -> np.ndarray:
+        return np.zeros((self.tasks[:, 3].sum(), 4), np.int64)
