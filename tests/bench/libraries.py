@@ -2,16 +2,19 @@
 
 Idle threads of one library spin for a while and take a core from the next, so before another one
 has its turn all are left alone for a moment. A case is (library, factory, *arguments): in the
-library's process `factory(library, *arguments)` gives the call that is timed.
+library's process `factory(library, *arguments)` gives the call that is timed, or None where the
+machine cannot run it.
 """
 from __future__ import annotations
 
+import atexit
 import importlib.util
 import multiprocessing
 import statistics
 import time
 from collections.abc import Callable, Iterable, Sequence
 from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
 from typing import Any
 
 import numpy as np
@@ -29,30 +32,41 @@ def peers() -> list[str]:
 
 
 class Turns:
-    """`measure(cases)` gives the median seconds of each case over rounds in which all take turns.
+    """`measure(cases)` gives the median seconds of each case over `rounds` in which all take turns.
     `threads` are those that each library may use, None for what it uses by itself."""
 
-    def __init__(self, libraries: Sequence[str], rounds: int, threads: int | None = None) -> None:
-        self.rounds, self.libraries = rounds, libraries
+    def __init__(self, libraries: Sequence[str], threads: int | None = None) -> None:
+        self.rounds, self.libraries = 1, libraries
         self.library_of: dict[str, str] = {}
         self.pipes: dict[str, Connection] = {}
+        self.processes: list[SpawnProcess] = []
         context = multiprocessing.get_context("spawn")
         for library in libraries:
             self.pipes[library], theirs = context.Pipe()
-            context.Process(target=serve, args=(library, threads, theirs), daemon=True).start()
+            process = context.Process(target=serve, args=(library, threads, theirs), daemon=True)
+            process.start()
+            self.processes.append(process)
+        atexit.register(self.close)
+
+    def close(self) -> None:
+        """Let the processes end by themselves, so that they leave nothing behind."""
+        for pipe in self.pipes.values():
+            pipe.close()
+        for process in self.processes:
+            process.join()
 
     def measure(self, cases: dict[str, Case]) -> dict[str, float]:
-        self.prepare(cases)
-        return self.time(cases)
+        return self.time(self.prepare(cases))
 
-    def prepare(self, cases: dict[str, Case], keep: bool = False) -> None:
-        """Make the calls of `cases`, by label; those of before are dropped unless `keep`."""
+    def prepare(self, cases: dict[str, Case], keep: bool = False) -> list[str]:
+        """Make the calls of `cases`, by label; those of before are dropped unless `keep`. Returns
+        the labels of those that can run."""
         if not keep:
             for library in self.libraries:
                 self.order(library, "forget")
-        for label, (library, *made_by) in cases.items():
-            self.library_of[label] = library
-            self.order(library, "prepare", label, *made_by)
+        self.library_of.update({label: library for label, (library, *_) in cases.items()})
+        return [label for label, (library, *made_by) in cases.items()
+                if self.order(library, "prepare", label, *made_by)]
 
     def time(self, labels: Iterable[str], rounds: int | None = None) -> dict[str, float]:
         times: dict[str, list[float]] = {label: [] for label in labels}
@@ -90,8 +104,9 @@ class Server:
         self.calls.clear()
         self.last.clear()
 
-    def prepare(self, label: str, factory: Callable[..., Any], *arguments: Any) -> None:
+    def prepare(self, label: str, factory: Callable[..., Any], *arguments: Any) -> bool:
         self.calls[label] = factory(self.library, *arguments)
+        return self.calls[label] is not None
 
     def ask(self, label: str, method: str, *arguments: Any) -> Any:
         return getattr(self.calls[label], method)(*arguments)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from libraries import Case, Turns
+from libraries import Case, Turns, peers
 
 STEPS = 1 << 20     # of the loop over the chains
 CHAINS = 12         # of dependent multiply-adds: enough to fill the pipelines, within 16 registers
@@ -113,9 +113,12 @@ class Machine:
         seconds = turns.time(self.cases, LOOKS)
         return {name: self.rate(name, s) for name, s in seconds.items()}
 
+    def threads_said(self) -> str:
+        return f"{self.threads} thread{'s' * (self.threads > 1)}"
+
     def summary(self) -> str:
         names = {"peak 1": "FMA peak of 1 thread, GFLOP/s",
-                 "peak": f"FMA peak of {self.threads} thread{'s' * (self.threads > 1)}, GFLOP/s",
+                 "peak": f"FMA peak of {self.threads_said()}, GFLOP/s",
                  "copy": f"copy of {LARGE >> 18} MiB, GB/s"}
         return "machine: " + "; ".join(
             f"{names[name]} {statistics.median(rates):.1f} ({min(rates):.1f} to {max(rates):.1f}, "
@@ -131,3 +134,11 @@ class Bench:
     machine: Machine
     libraries: list[str]
     wanted: Callable[[str], object]
+
+    @classmethod
+    def started(cls, threads: int | None, wanted: Callable[[str], object]) -> Bench:
+        """`threads` for each library, None for its own choice, which is taken to be all cores."""
+        from uopc.opt.target import usable_cores
+        libraries = ["uopc", *peers()]
+        turns = Turns([*libraries, "machine"], threads)
+        return cls(turns, Machine(threads or usable_cores()), libraries, wanted)

@@ -1,19 +1,15 @@
-"""The same GPT and training step in PyTorch, eager, as nanoGPT writes them. Parameters have the
-names of `models/gpt.py`, so its weights can be loaded."""
+"""The same GPT in PyTorch, as nanoGPT writes it. Parameters have the names of `models/gpt.py`, so
+its weights can be loaded."""
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import numpy as np
 import torch
+from tasks import GPTTask
 from torch import Tensor, nn
 from torch.nn import functional
 
-from models.gpt import GPTConfig
-
 
 class CausalSelfAttention(nn.Module):
-    def __init__(self, config: GPTConfig) -> None:
+    def __init__(self, config: GPTTask) -> None:
         super().__init__()
         self.c_attn = nn.Linear(config.n_embd, 3 * config.n_embd, bias=config.bias)
         self.c_proj = nn.Linear(config.n_embd, config.n_embd, bias=config.bias)
@@ -28,7 +24,7 @@ class CausalSelfAttention(nn.Module):
 
 
 class MLP(nn.Module):
-    def __init__(self, config: GPTConfig) -> None:
+    def __init__(self, config: GPTTask) -> None:
         super().__init__()
         self.c_fc = nn.Linear(config.n_embd, 4 * config.n_embd, bias=config.bias)
         self.c_proj = nn.Linear(4 * config.n_embd, config.n_embd, bias=config.bias)
@@ -38,7 +34,7 @@ class MLP(nn.Module):
 
 
 class Block(nn.Module):
-    def __init__(self, config: GPTConfig) -> None:
+    def __init__(self, config: GPTTask) -> None:
         super().__init__()
         self.ln_1 = nn.LayerNorm(config.n_embd, bias=config.bias)
         self.attn = CausalSelfAttention(config)
@@ -51,8 +47,9 @@ class Block(nn.Module):
 
 
 class GPT(nn.Module):
-    def __init__(self, config: GPTConfig) -> None:
+    def __init__(self, config: GPTTask) -> None:
         super().__init__()
+        self.block_size = config.block_size
         self.transformer = nn.ModuleDict({
             "wte": nn.Embedding(config.vocab_size, config.n_embd),
             "wpe": nn.Embedding(config.block_size, config.n_embd),
@@ -60,31 +57,25 @@ class GPT(nn.Module):
             "ln_f": nn.LayerNorm(config.n_embd, bias=config.bias),
         })
 
-    def loss(self, tokens: Tensor, targets: Tensor) -> Tensor:
+    def hidden(self, tokens: Tensor) -> Tensor:
         wte, wpe, blocks, ln_f = self.transformer.values()
         x = wte(tokens) + wpe(torch.arange(tokens.shape[1]))
         for block in blocks:
             x = block(x)
-        logits = ln_f(x) @ wte.weight.T
+        return ln_f(x)
+
+    def head(self, x: Tensor) -> Tensor:
+        return x @ self.transformer["wte"].weight.T
+
+    def loss(self, tokens: Tensor, targets: Tensor) -> Tensor:
+        logits = self.head(self.hidden(tokens))
         return functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
 
-
-class TorchTraining:
-    """As training.Training: a call is a step and returns the loss."""
-
-    def __init__(self, config: GPTConfig, weights: dict[str, np.ndarray],
-                 batches: Iterator[np.ndarray]) -> None:
-        self.model = GPT(config)
-        self.model.load_state_dict({n: torch.from_numpy(w) for n, w in weights.items()})
-        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-3, betas=(0.9, 0.999),
-                                           eps=1e-8, weight_decay=0.01, fused=True)
-        self.batches = batches
-
-    def __call__(self) -> float:
-        tokens = torch.from_numpy(next(self.batches)).long()
-        self.optimizer.zero_grad(set_to_none=True)
-        loss = self.model.loss(tokens[:, :-1], tokens[:, 1:])
-        loss.backward()
-        nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        self.optimizer.step()
-        return loss.item()
+    @torch.no_grad()
+    def generate(self, tokens: Tensor, count: int, temperature: float) -> Tensor:
+        """`tokens` (B, T) with `count` more, which are drawn one after the other."""
+        for _ in range(count):
+            last = self.hidden(tokens[:, -self.block_size:])[:, -1]
+            probabilities = functional.softmax(self.head(last) / temperature, dim=-1)
+            tokens = torch.cat((tokens, torch.multinomial(probabilities, 1)), dim=1)
+        return tokens

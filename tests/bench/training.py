@@ -1,53 +1,64 @@
-"""The training step of a GPT on random tokens, and the time of the first and of steady ones."""
+"""uopc's training step of a task, and the time of the first and of steady ones."""
 from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from tasks import TASKS, GPTTask, Task, batches
 
 from models.gpt import GPT, GPTConfig
+from models.mlp import MLP
 from uopc import nn
 from uopc.counters import counters
 from uopc.jit import jit
 from uopc.tensor import Tensor
 
-CONFIGS = {
-    "run.sh": (GPTConfig(65, block_size=32, n_layer=2, n_head=2, n_embd=64), 8),
-    "default": (GPTConfig(65, block_size=64, n_layer=4, n_head=4, n_embd=128), 12),
-}
+
+def gpt_of(task: GPTTask) -> GPT:
+    return GPT(GPTConfig(task.vocab_size, task.block_size, task.n_layer, task.n_head, task.n_embd,
+                         bias=task.bias))
+
+
+def model_of(task: Task) -> tuple[Any, Callable[[Tensor, Tensor], Tensor]]:
+    """(the model, its loss)."""
+    Tensor.manual_seed(0)
+    if isinstance(task, GPTTask):
+        gpt = gpt_of(task)
+        return gpt, gpt.loss
+    mlp = MLP(task.sizes)
+    return mlp, lambda x, y: mlp(x).cross_entropy(y)
+
+
+def weights_of(model: Any) -> dict[str, np.ndarray]:
+    return {name: p.numpy() for name, p in nn.named_parameters(model).items()}
 
 
 class Training:
     """A call is a step, on the next of a fixed row of batches; it returns the loss."""
 
     def __init__(self, name: str) -> None:
-        Tensor.manual_seed(0)
-        self.config, batch = CONFIGS[name]
-        self.model = GPT(self.config)
+        self.task = TASKS[name]
+        self.model, self.loss = model_of(self.task)
         self.optimizer = nn.AdamW(nn.parameters(self.model))
-        self.batches = batches(self.config, batch)
-
+        self.batches = batches(self.task)
         self.step = jit(self._step)
 
     def __call__(self) -> float:
-        tokens = next(self.batches)
-        return self.step(Tensor(tokens[:, :-1]), Tensor(tokens[:, 1:])).item()
+        x, y = next(self.batches)
+        return self.step(Tensor(x), Tensor(y)).item()
 
-    def _step(self, tokens: Tensor, targets: Tensor) -> Tensor:
+    def _step(self, x: Tensor, y: Tensor) -> Tensor:
         self.optimizer.zero_grad()
-        loss = self.model.loss(tokens, targets)
+        loss = self.loss(x, y)
         loss.backward(self.optimizer.params)
-        norm = nn.clip_grad_norm(self.optimizer.params, 1.0)
-        self.optimizer.step(loss, norm)
+        extra = [loss]
+        if self.task.max_norm:
+            extra.append(nn.clip_grad_norm(self.optimizer.params, self.task.max_norm))
+        self.optimizer.step(*extra)
         return loss
-
-
-def batches(config: GPTConfig, batch: int) -> Iterator[np.ndarray]:
-    rng = np.random.default_rng(0)
-    while True:
-        yield rng.integers(0, config.vocab_size, (batch, config.block_size + 1), np.int32)
 
 
 def measure(name: str, steps: int) -> None:
