@@ -14,26 +14,29 @@ import sys
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from uopc import config, spec
 from uopc.composite import base_buffer, buffer_data, is_contiguous_buffer, new_buffer
 from uopc.counters import counters
+from uopc.emit import Emitted, Emitter, Point
+from uopc.emit import count_flops as _flops
+from uopc.emit import kernel_name as _kernel_name
 from uopc.explain import first_difference
 from uopc.opt.layout import pack_operands, reduce_in_parts, store_permuted
+from uopc.opt.share import share_loops
+from uopc.opt.target import target
 from uopc.phases import Ref
-from uopc.plan import Kernel, Plan
+from uopc.plan import Kernel, Plan, Storage
 from uopc.plan_cache import load_plan, store_plan
-from uopc.rangeify import lower
 from uopc.recording import note_run
-from uopc.render_c import render_c
 from uopc.runtime import Program, loading
 from uopc.uop import ALU, MOVEMENT, Ops, ParamArg, UOp, prod
 
-__all__ = ["DEBUG", "Kernel", "Plan", "base_buffer", "buffer_data", "is_contiguous_buffer",
-           "make_plan", "new_buffer", "realize", "stage_broadcast_compute"]
+__all__ = ["DEBUG", "Kernel", "Plan", "_flops", "_kernel_name", "base_buffer", "buffer_data",
+           "is_contiguous_buffer", "make_plan", "new_buffer", "realize", "stage_broadcast_compute"]
 
 DEBUG = config.EnvInt("DEBUG")
 BROADCAST_FACTOR = 4      # an EXPAND that repeats less than this recomputes cheaply
@@ -93,25 +96,6 @@ def _materialize_points(roots: Sequence[UOp], fuse_reduce: bool = False) -> list
             if home is u and u.op is not Ops.BUFFER]
 
 
-def _kernel_name(body: UOp) -> str:
-    """r_ or e_ (with or without a reduction), then the output's shape."""
-    reduces = any(u.op in (Ops.REDUCE, Ops.SCATTER) for u in body.toposort())
-    return ("r_" if reduces else "e_") + ("_".join(map(str, body.shape)) or "1")
-
-
-def _flops(body: UOp) -> int:
-    """One per element of each ALU node, and a reduction's source elements."""
-    total = 0
-    for u in body.toposort():
-        if u.op in ALU:
-            total += prod(u.shape)
-        elif u.op is Ops.REDUCE:
-            total += prod(u.src[0].shape)
-        elif u.op is Ops.SCATTER:
-            total += prod(u.src[1].shape)
-    return total
-
-
 # *** roots → Plan ***
 
 
@@ -149,7 +133,8 @@ def _strip_detach(roots: Sequence[UOp]) -> list[UOp]:
 
 
 class _Planner:
-    """Walks the graph once, sources first, and makes a kernel at each point."""
+    """Walks the graph once, sources first, and makes a kernel at each point, or, at level 2, one of
+    several points that share a loop."""
 
     def __init__(self, roots: Sequence[UOp], inputs: Sequence[UOp], fuse_reduce: bool,
                  level: int) -> None:
@@ -157,52 +142,71 @@ class _Planner:
         self.homes = _homes(roots, fuse_reduce)
         self.root_homes = {self.homes[r] for r in roots}
         self.refs: dict[UOp, Ref] = {u: ("in", i) for i, u in enumerate(inputs)}
-        self.plan_storage: dict[str, list] = {"tmp": [], "out": []}
-        self.kernels: list[tuple[str, str, list[Ref], int, int]] = []
-        self.rendered: dict[UOp, tuple[str, str, list[int]]] = {}
+        self.plan_storage: dict[str, list[Storage]] = {"tmp": [], "out": []}
+        self.emitter = Emitter(level)
 
     def plan(self) -> Plan:
-        done: dict[UOp, UOp] = {}  # with every point below replaced by the buffer it lies in
+        points, done = self.points()
+        made: list[Emitted] = []
         with loading() as load:
-            for u in UOp(Ops.SINK, tuple(self.roots)).toposort():
-                rebuilt = u.replace(src=tuple([done[s] for s in u.src]))
-                home = self.homes.get(u)
-                if home is not None and home is not u:
-                    rebuilt = done[home].reshape(u.shape)
-                elif home is u and u.op is not Ops.BUFFER:
-                    rebuilt = self.emit(u, rebuilt.src[0] if u.op is Ops.STAGE else rebuilt)
-                    load(self.kernels[-1][1])  # while the next one is lowered
-                done[u] = rebuilt
-        kernels = [Kernel(name, src, refs, Program(src, name), flops, outputs)
-                   for name, src, refs, flops, outputs in self.kernels]
-        results = [(self.refs[base_buffer(done[r])], r.shape) for r in self.roots]
+            for kernel in self.shared(points) if self.level >= 2 else \
+                    map(self.emitter.kernel, points):
+                made.append(kernel)
+                load(kernel.src)  # while the next one is lowered
+        kernels = [Kernel(k.name, k.src, [self.ref(b) for b in k.buffers],
+                          Program(k.src, k.name), k.flops, k.outputs) for k in made]
+        results = [(self.ref(base_buffer(done[r])), r.shape) for r in self.roots]
         return Plan(kernels, self.plan_storage["tmp"], self.plan_storage["out"], results)
 
-    def emit(self, point: UOp, body: UOp) -> UOp:
-        """A kernel that computes `body`; returns the buffer in which its result lies."""
-        kind = "out" if point in self.root_homes else "tmp"
-        slots = self.plan_storage[kind]
-        out = UOp(Ops.BUFFER, (), ParamArg(len(slots), point.dtype, point.shape, kind))
-        self.refs[out] = (kind, len(slots))
-        slots.append((point.dtype, prod(point.shape)))
-        buffers = [u for u in body.toposort() if u.op is Ops.BUFFER] + [out]
-        params = {u: UOp(Ops.BUFFER, (), u.arg._replace(slot=k, addrspace="kernel"))
-                  for k, u in enumerate(buffers)}
-        name, src, alive = self.render(body.substitute(params), params[out])
-        self.kernels.append((name, src, [self.refs[buffers[k]] for k in alive], _flops(body),
-                             int(params[out].arg.slot in alive)))
-        return out
+    def points(self) -> tuple[list[Point], dict[UOp, UOp]]:
+        """The points in order; and the graph with each of them replaced by its buffer."""
+        points: list[Point] = []
+        done: dict[UOp, UOp] = {}
+        for u in UOp(Ops.SINK, tuple(self.roots)).toposort():
+            rebuilt = u.replace(src=tuple([done[s] for s in u.src]))
+            home = self.homes.get(u)
+            if home is not None and home is not u:
+                rebuilt = done[home].reshape(u.shape)
+            elif home is u and u.op is not Ops.BUFFER:
+                kind = "out" if u in self.root_homes else "tmp"
+                out = UOp(Ops.BUFFER, (), ParamArg(len(points), u.dtype, u.shape, kind))
+                points.append(_point(rebuilt.src[0] if u.op is Ops.STAGE else rebuilt, out))
+                rebuilt = out
+            done[u] = rebuilt
+        return points, done
 
-    def render(self, body: UOp, out: UOp) -> tuple[str, str, list[int]]:
-        """(name, C, the slots that the lowered program still uses) of a kernel's body."""
-        if body not in self.rendered:
-            sink = lower(body, out, self.level)
-            alive = sorted(u.arg.slot for u in sink.toposort() if u.op is Ops.BUFFER)
-            name = _kernel_name(body)
-            self.rendered[body] = name, render_c(sink, name), alive
-            if DEBUG >= 4:
-                print(self.rendered[body][1], file=sys.stderr)
-        return self.rendered[body]
+    def shared(self, points: Sequence[Point]) -> Iterator[Emitted]:
+        """Kernels of the points that share loops."""
+        point_of = {p.buffers[-1]: p for p in points}
+        groups = share_loops([self.emitter.member(p) for p in points], target())
+        readers: dict[UOp, set[int]] = {}
+        for k, group in enumerate(groups):
+            for m in group.members:
+                for b in m.buffers[:-1]:
+                    readers.setdefault(b, set()).add(k)
+        for k, group in enumerate(groups):
+            members = [point_of[m.given] for m in group.members]
+            if len(members) == 1:
+                yield self.emitter.kernel(members[0])
+                continue
+            private = {m.given for m in group.members if readers.get(m.given) == {k}
+                       and m.given.arg.addrspace == "tmp"}
+            yield self.emitter.shared_kernel(group, members, private)
+
+    def ref(self, buffer: UOp) -> Ref:
+        """How the plan refers to a buffer; one that it has not seen gets a place."""
+        if buffer not in self.refs:
+            kind = buffer.arg.addrspace
+            self.refs[buffer] = (kind, len(self.plan_storage[kind]))
+            self.plan_storage[kind].append((buffer.dtype, prod(buffer.shape)))
+        return self.refs[buffer]
+
+
+def _point(body: UOp, out: UOp) -> Point:
+    buffers = [v for v in body.toposort() if v.op is Ops.BUFFER] + [out]
+    params = {v: UOp(Ops.BUFFER, (), v.arg._replace(slot=k, addrspace="kernel"))
+              for k, v in enumerate(buffers)}
+    return Point(body.substitute(params), params[out], buffers)
 
 
 # *** the cache, and running ***

@@ -6,7 +6,7 @@ The same lists drive the verifier (`SPEC=1` checks each result against the spec)
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -14,7 +14,8 @@ from uopc import config, spec
 from uopc.accumulate import place_accumulators
 from uopc.dtype import dtypes
 from uopc.opt.approximate import approximate
-from uopc.opt.choose import optimize
+from uopc.opt.choose import optimize, optimize_shared
+from uopc.opt.share import Shared
 from uopc.opt.transform import address_vectors, expand
 from uopc.pretty import pretty
 from uopc.rangeify import lower_movement
@@ -54,13 +55,32 @@ VECTORS = (
 PASSES: dict[int, tuple[Pass, ...]] = {
     0: LOWER + FINISH,
     1: WIDE + OPTIMIZE + FINISH + VECTORS,
+    2: WIDE + OPTIMIZE + FINISH + VECTORS,
 }
 
 
 def run_passes(kernel: UOp, level: int) -> UOp:
     """SINK(STORE(out, body)) → loops, by the passes of an optimizer level."""
+    return _run(kernel, PASSES[level])
+
+
+def lower_loops(kernel: UOp) -> UOp:
+    """SINK(STORE(out, body)) → loops that no optimization has seen."""
+    return _run(kernel, WIDE)
+
+
+def optimize_loops(sink: UOp, shared: Sequence[Shared] = (),
+                   local: Mapping[int, int] | None = None) -> UOp:
+    """The same loops, optimized. `shared` and `local` are those of `optimize_shared`."""
+    steps = [s if s.run is not optimize or not shared else
+             s._replace(run=partial(optimize_shared, shared=shared, local=local or {}))
+             for s in OPTIMIZE]
+    return _run(sink, (*steps, *FINISH, *VECTORS))
+
+
+def _run(kernel: UOp, passes: Sequence[Pass]) -> UOp:
     forget_simplified()
-    for step in PASSES[level]:
+    for step in passes:
         kernel = step.run(kernel)
         spec.check(kernel, spec.loop_rules, step.name)
         if config.read_int("DUMP"):

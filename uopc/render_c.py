@@ -18,6 +18,8 @@ from __future__ import annotations
 import itertools
 import math
 import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,8 +38,53 @@ FROM_MATH_H = re.compile(r"\b(?:INFINITY|NAN|(?:" + "|".join(
 HELPER_NAME = re.compile(r"\b(?:floordiv|floormod|saturate|bits)_\w+")
 
 
+class Function(NamedTuple):
+    """The lines of a C function, and what must stand before them."""
+
+    lines: list[str]
+    typedefs: list[str]
+    helpers: dict[str, str]
+    name: str
+    slots: list[int]  # of the buffers that it takes, in order
+    steps: int        # 0 where its work cannot be cut into parts
+
+    def renamed(self, name: str) -> Function:
+        first = self.lines[0].replace(f"void {self.name}(", f"void {name}(")
+        return self._replace(lines=[first, *self.lines[1:]], name=name)
+
+
+class Call(NamedTuple):
+    """A function that is called with the buffers of these names."""
+
+    function: Function
+    arguments: Sequence[str]
+
+
 def render_c(sink: UOp, name: str) -> str:
     """C source of `void name(...)`: one pointer per BUFFER in use, ordered by slot."""
+    function = render_function(sink, name)
+    return _source([function], [*_steps(function), *function.lines])
+
+
+def render_shared(name: str, params: Sequence[str], local: Mapping[str, tuple[DType, int]],
+                  calls: Sequence[Call]) -> str:
+    """C source of a function that takes each of its steps through all `calls`, one after the other.
+    `params` are its parameters, without those of PART; `local` the memory that each thread has of
+    its own: (dtype, size) by name."""
+    functions = list({c.function.name: c.function for c in calls}.values())
+    lines = [f"static {line}" if line.startswith("void ") else line
+             for f in functions for line in (*f.lines, "")]
+    lines += [*_steps(calls[0].function._replace(name=name)),
+              f"void {name}({', '.join([*params, PART])}) {{"]
+    lines += [f"  {dtype.c} {buffer}[{size}] __attribute__((aligned(64)));"
+              for buffer, (dtype, size) in local.items()]
+    lines.append("  for (long step = first; step < last; step++) {")
+    lines += [f"    {c.function.name}({', '.join([*c.arguments, 'step', 'step+1'])});"
+              for c in calls]
+    return _source(functions, [*lines, "  }", "}"])
+
+
+def render_function(sink: UOp, name: str) -> Function:
     from uopc.render_vector import VectorBody  # which builds on this module
 
     order = sink.toposort()
@@ -46,12 +93,23 @@ def render_c(sink: UOp, name: str) -> str:
     vectors = any(u.op is Ops.RANGE and kind(u) == VECTOR for u in order)
     body = (VectorBody if vectors else Body)(sink)
     steps = sum(n for _, n in body.shares.values())
-    function = [f"enum {{{name}_steps = {steps}}};"] if steps else []
     params += [PART] if steps else []
-    function += [f"void {name}({', '.join(params)}) {{", *body.render(), "}"]
-    prelude = body.prelude(function)
-    used = sorted(set(HELPER_NAME.findall("\n".join([*prelude, *function]))))
-    text = "\n".join([*map(_helper, used), *prelude, *function, ""])
+    lines = [f"void {name}({', '.join(params)}) {{", *body.render(), "}"]
+    return Function(lines, body.typedefs(lines), body.helpers, name,
+                    [u.arg.slot for u in buffers], steps)
+
+
+def _steps(function: Function) -> list[str]:
+    return [f"enum {{{function.name}_steps = {function.steps}}};"] if function.steps else []
+
+
+def _source(functions: Sequence[Function], lines: Sequence[str]) -> str:
+    """`lines` and all that the functions need before them."""
+    typedefs = list(dict.fromkeys(t for f in functions for t in f.typedefs))
+    helpers = {name: text for f in functions for name, text in f.helpers.items()}
+    prelude = [*typedefs, *[""] * bool(typedefs), *helpers.values()]
+    used = sorted(set(HELPER_NAME.findall("\n".join([*prelude, *lines]))))
+    text = "\n".join([*map(_helper, used), *prelude, *lines, ""])
     return "#include <math.h>\n\n" + text if FROM_MATH_H.search(text) else text
 
 
@@ -83,9 +141,10 @@ class Body:
         self.shares = _shares(sink)
         self.names: dict[UOp, str] = {}
         self.count = 0
+        self.helpers: dict[str, str] = {}  # functions that the text needs, by name
 
-    def prelude(self, function: list[str]) -> list[str]:
-        """What the text of the function needs in front of it."""
+    def typedefs(self, function: list[str]) -> list[str]:
+        """The types that the text of the function needs."""
         return []
 
     def render(self) -> list[str]:

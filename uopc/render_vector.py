@@ -27,7 +27,6 @@ class VectorBody(Body):
 
     def __init__(self, sink: UOp) -> None:
         super().__init__(sink)
-        self.helpers: dict[str, str] = {}
         self.lane_of: dict[UOp, UOp | None] = {}
         for u in sink.toposort():
             lanes = u if u.op is Ops.RANGE and kind(u) == VECTOR else None
@@ -63,16 +62,15 @@ class VectorBody(Body):
             return self.text(u)
         return str(-int(u.arg.value)) if u.op is Ops.CONST else f"(-(int){self.text(u)})"
 
-    def prelude(self, function: list[str]) -> list[str]:
-        helpers = list(self.helpers.values())
-        names = sorted(set(TYPE_NAME.findall("\n".join([*helpers, *function]))))
+    def typedefs(self, function: list[str]) -> list[str]:
+        names = sorted(set(TYPE_NAME.findall("\n".join([*self.helpers.values(), *function]))))
         typedefs = []
         for name, lanes, unaligned in names:
             dtype = getattr(dtypes, name)
             loose = f", aligned({dtype.size}), may_alias" if unaligned else ""
             typedefs.append(f"typedef {dtype.c} {name}x{lanes}{unaligned} __attribute__(("
                             f"vector_size({dtype.size * int(lanes)}){loose}));")
-        return [*typedefs, "", *helpers]
+        return typedefs
 
     # *** memory ***
 

@@ -412,7 +412,11 @@ class Program:
         if self.steps == 1:
             self._call(table, 0, 1)
         else:
-            Tasks([self], [[0]])(ctypes.addressof(table))
+            self._tasks(ctypes.addressof(table))
+
+    @functools.cached_property
+    def _tasks(self) -> Tasks:
+        return Tasks([self], [[0]])
 
 
 class Tasks:

@@ -107,6 +107,12 @@ class Machine:
         self.seen[name].append(work / seconds / 1e9)
         return self.seen[name][-1]
 
+    def best(self, name: str, seconds: float) -> float:
+        """The same, but the highest that was seen so far: whatever disturbs slows it down, on two
+        cores often by half."""
+        self.rate(name, seconds)
+        return max(self.seen[name])
+
     def look(self, turns: Turns) -> dict[str, float]:
         """Measure all of them, a few times."""
         turns.prepare(self.cases)

@@ -88,7 +88,7 @@ def show(bench: Bench, label: str, source: bool) -> None:
     copies = {f"copy {calls[0].moved}": machine.copy_of(calls[0].moved) for calls in first}
     turns.prepare({**copies, "peak": machine.cases["peak"]}, keep=True)
     beside = turns.time([*copies, "peak"])
-    peak = machine.rate("peak", beside["peak"])
+    peak = machine.best("peak", beside["peak"])
     print(f"  one by one they take {total * 1e3:.1f} ms and do "
           f"{sum(c.flops for c in found.calls) / 1e9:.2f} GFLOP by Kernel.flops; FMA peak "
           f"{peak:.1f} GFLOP/s")

@@ -126,7 +126,7 @@ def timed_levels() -> list[int]:
 
 def show_steps(bench: Bench, name: str, seconds: dict[str, float], ours: list[str],
                theirs: list[str], flops: int) -> None:
-    peak = bench.machine.rate("peak", seconds["peak"])
+    peak = bench.machine.best("peak", seconds["peak"])
     print(f"a step of {name}, {flops / 1e9:.2f} GFLOP by {TASKS[name].estimate}; "
           f"{bench.machine.threads_said()}, FMA peak {peak:.1f} GFLOP/s; medians of "
           f"{bench.turns.rounds} rounds")

@@ -13,12 +13,13 @@ and no operation is special.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from uopc.dtype import dtypes
 from uopc.linearize import ranges_below
 from uopc.opt.access import accesses, cut_tail, lanes_along, moves_by, value_nodes
 from uopc.opt.cuts import pieces, regular_parts
+from uopc.opt.share import Shared
 from uopc.opt.target import Target, target
 from uopc.opt.transform import (
     Nest,
@@ -38,6 +39,61 @@ from uopc.uop import ALU, THREAD, UNROLL, VECTOR, Ops, UOp, kind, prod
 def optimize(kernel: UOp) -> UOp:
     """SINK → SINK, with loops split, reordered and marked for this machine."""
     return UOp(Ops.SINK, tuple(_optimized(kernel.src, Numbers(kernel), target())))
+
+
+def optimize_shared(kernel: UOp, shared: Sequence[Shared], local: Mapping[int, int]) -> UOp:
+    """SINK(END(STORE)) → the same with the shared parts of its loops as one loop for threads.
+
+    In the buffers numbered in `local`, of that many elements, a step finds just what it needs.
+    """
+    (end,) = kernel.src
+    numbers, machine = Numbers(kernel), target()
+    steps = numbers.range(prod(s.digit.size // s.block for s in shared), THREAD)
+    nest = _in_steps(Nest(end.src[0], end.src[1:]), shared, steps, numbers)
+    nest = nest.replaced({u: _local(u, steps, local[u.src[0].arg.slot]) for u in accesses(nest)
+                          if u.src[0].arg.slot in local}, nest.loops)
+    parts = [_keep_exact(tile, numbers, machine)
+             for part in regular_parts(_merge_all(nest, numbers), numbers, machine)
+             for tile in _tile(part, numbers, machine)]
+    group = UOp(Ops.GROUP, tuple(n.end() for n in parts))
+    return UOp(Ops.SINK, (UOp(Ops.END, (group, steps)),))
+
+
+def _in_steps(nest: Nest, shared: Sequence[Shared], steps: UOp, numbers: Numbers) -> Nest:
+    """The nest with the shared digits of its loops taken from `steps`.
+
+        for b: for t < 64: S(b, t), sharing b and blocks of 16 of t
+        →  for t' < 16: S(steps // 4, steps % 4 * 16 + t')
+    """
+    fixed: dict[UOp, list[tuple[Shared, UOp]]] = {}
+    inner = steps.arg[1]
+    for s in shared:
+        count = s.digit.size // s.block
+        inner //= count
+        value = steps // inner % count
+        fixed.setdefault(s.digit.loop, []).append((s, value))
+    mapping, loops = {}, []
+    for r in nest.loops:
+        at, value, left = 1, UOp.const(0, r.dtype), []
+        for s, step in sorted(fixed.get(r, []), key=lambda f: f[0].digit.inner):
+            low = s.digit.inner * s.block
+            if low > at:
+                left.append((numbers.range(low // at), at))
+            value, at = value + step * low, s.digit.inner * s.digit.size
+        if r.arg[1] > at:
+            left.append((numbers.range(r.arg[1] // at), at))
+        for new, weight in left:
+            value = value + new * weight
+        mapping[r] = value
+        loops += [new for new, _ in reversed(left)]
+    return nest.replaced(mapping, tuple(loops))
+
+
+def _local(index: UOp, steps: UOp, size: int) -> UOp:
+    """The index within what one step needs of a buffer."""
+    buffer, at, *gate = index.src
+    part = UOp(Ops.BUFFER, (), buffer.arg._replace(shape=(size,)))
+    return UOp(Ops.INDEX, (part, at.substitute({steps: UOp.const(0, steps.dtype)}), *gate))
 
 
 def _optimized(statements: Sequence[UOp], numbers: Numbers, machine: Target) -> list[UOp]:

@@ -16,7 +16,7 @@ from itertools import count
 from uopc.dtype import dtypes
 from uopc.linearize import ranges_below
 from uopc.simplify import linear, simplify
-from uopc.uop import UNROLL, VECTOR, Ops, UOp, kind
+from uopc.uop import THREAD, UNROLL, VECTOR, Ops, UOp, kind
 
 
 class Numbers:
@@ -94,7 +94,9 @@ def partition(nest: Nest, r: UOp, at: int, numbers: Numbers,
 
 def _renumbered(nest: Nest, values: dict[UOp, UOp], loops: dict[UOp, UOp],
                 numbers: Numbers) -> Nest:
-    ranges = sorted({*ranges_below(nest.store), *nest.loops}, key=lambda s: s.arg[0])
+    around = [s for s in ranges_below(nest.store) if kind(s) == THREAD and s not in nest.loops]
+    ranges = sorted({*ranges_below(nest.store), *nest.loops}.difference(around),
+                    key=lambda s: s.arg[0])
     fresh = {s: numbers.range(s.arg[1], *s.arg[2:]) for s in ranges if s not in values}
     mapping = {**fresh, **values}
     return nest.replaced(mapping, tuple(loops.get(s, fresh.get(s, s)) for s in nest.loops))

@@ -1,0 +1,142 @@
+"""Points of the graph → kernels in C: a kernel of one point, or one of several that share a loop.
+
+    LayerNorm's points r_768 (mean), r_768 (variance), e_768_128  →  fused3_768_128, which takes
+    each step of the loop through three functions, with the mean in memory of the thread's own
+"""
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence, Set
+from typing import Any, NamedTuple
+
+from uopc import config
+from uopc.opt.share import Group, Loops, Member, Shared
+from uopc.passes import lower_loops, optimize_loops
+from uopc.rangeify import lower
+from uopc.render_c import Call, Function, render_c, render_function, render_shared
+from uopc.uop import ALU, Ops, UOp, prod
+
+
+class Point(NamedTuple):
+    """A body with its buffers numbered as a kernel's parameters, and the plan's buffers by these
+    numbers; the last one is what it writes."""
+
+    body: UOp
+    out: UOp
+    buffers: list[UOp]
+
+
+class Emitted(NamedTuple):
+    """A kernel's C, the plan's buffers that it takes, of which it writes the last `outputs`."""
+
+    name: str
+    src: str
+    buffers: list[UOp]
+    flops: int
+    outputs: int
+
+
+def kernel_name(body: UOp) -> str:
+    """r_ or e_ (with or without a reduction), then the output's shape."""
+    reduces = any(u.op in (Ops.REDUCE, Ops.SCATTER) for u in body.toposort())
+    return ("r_" if reduces else "e_") + _shape_name(body)
+
+
+def _shape_name(body: UOp) -> str:
+    return "_".join(map(str, body.shape)) or "1"
+
+
+def count_flops(body: UOp) -> int:
+    """One per element of each ALU node, and a reduction's source elements."""
+    total = 0
+    for u in body.toposort():
+        if u.op in ALU:
+            total += prod(u.shape)
+        elif u.op is Ops.REDUCE:
+            total += prod(u.src[0].shape)
+        elif u.op is Ops.SCATTER:
+            total += prod(u.src[1].shape)
+    return total
+
+
+class Emitter:
+    """Makes kernels; what is alike is lowered once."""
+
+    def __init__(self, level: int) -> None:
+        self.level = level
+        self.made: dict[tuple, Any] = {}
+
+    def once(self, make: Callable[..., Any], *of: Any) -> Any:
+        key = (make, *of)
+        if key not in self.made:
+            self.made[key] = make(*of)
+        return self.made[key]
+
+    def kernel(self, p: Point) -> Emitted:
+        name, src, alive = self.once(_render, p.body, p.out, self.level)
+        return Emitted(name, src, [p.buffers[k] for k in alive], count_flops(p.body),
+                       int(p.out.arg.slot in alive))
+
+    def member(self, p: Point) -> Member:
+        """The point as something whose loops may be shared."""
+        return Member(self.once(_loops, p.body, p.out), p.buffers)
+
+    def shared_kernel(self, group: Group, points: Sequence[Point], private: Set[UOp]) -> Emitted:
+        """A kernel of several points. What lies in `private` nobody else reads."""
+        sizes = {m.given: _size_in_step(m, shared)
+                 for m, shared in zip(group.members, group.chosen, strict=True)
+                 if m.given in private}
+        functions: list[Function] = []
+        for p, shared in zip(points, group.chosen, strict=True):
+            local = tuple((k, sizes[b]) for k, b in enumerate(p.buffers) if b in sizes)
+            functions.append(self.once(_render_shared, p.body, p.out, tuple(shared), local))
+        numbers = {id(f): k for k, f in reversed(list(enumerate(functions)))}
+        taken = [[p.buffers[k] for k in f.slots] for p, f in zip(points, functions, strict=True)]
+        given = {m.given for m in group.members}
+        params = sorted(dict.fromkeys(b for bs in taken for b in bs if b not in sizes),
+                        key=given.__contains__)
+        names = {b: f"data{k}" for k, b in enumerate(params)}
+        names |= {b: f"local{k}" for k, b in enumerate(sizes)}
+        calls = [Call(f.renamed(f"{f.name}_{numbers[id(f)]}"), [names[b] for b in bs])
+                 for f, bs in zip(functions, taken, strict=True)]
+        name = f"fused{len(points)}_{_shape_name(points[-1].body)}"
+        src = render_shared(name, [f"{b.dtype.c}* restrict {names[b]}" for b in params],
+                            {names[b]: (b.dtype, n) for b, n in sizes.items()}, calls)
+        self.once(_show, src)
+        return Emitted(name, src, params, sum(count_flops(p.body) for p in points),
+                       sum(b in given for b in params))
+
+
+def _render(body: UOp, out: UOp, level: int) -> tuple[str, str, list[int]]:
+    """(name, C, the slots that the lowered program still uses) of a kernel's body."""
+    sink, name = lower(body, out, level), kernel_name(body)
+    alive = sorted(u.arg.slot for u in sink.toposort() if u.op is Ops.BUFFER)
+    src = render_c(sink, name)
+    _show(src)
+    return name, src, alive
+
+
+def _loops(body: UOp, out: UOp) -> Loops:
+    return Loops(lower_loops(UOp(Ops.SINK, (UOp(Ops.STORE, (out, body)),))))
+
+
+def _render_shared(body: UOp, out: UOp, shared: tuple[Shared, ...],
+                   local: tuple[tuple[int, int], ...]) -> Function:
+    sink = lower_loops(UOp(Ops.SINK, (UOp(Ops.STORE, (out, body)),)))
+    return render_function(optimize_loops(sink, shared, dict(local)), kernel_name(body))
+
+
+def _size_in_step(m: Member, shared: Sequence[Shared]) -> int:
+    """Elements from the first to the last that a step stores."""
+    last = 0
+    for r, stride in m.loops.stored.strides.items():
+        last += stride * (r.arg[1] - 1)
+        for s in shared:
+            if s.digit.loop is r:
+                last -= stride * s.digit.inner * (s.digit.size - s.block)
+    return last + 1
+
+
+def _show(src: str) -> None:
+    if config.debug() >= 4:
+        print(src, file=sys.stderr)

@@ -1,0 +1,277 @@
+"""Which kernels share their outermost loop, so that what one gives the next takes from the cache.
+
+    for b: t[b] = f(x[b])    for b: y[b] = g(t[b])   →   for b: { t = f(x[b]);  y[b] = g(t) }
+
+Kernels may share the loops along which each reads, of what the others give, only what the same step
+has given. That is decided on the indices alone: an axis of stride s and size n is a digit of an
+index if all its other terms are multiples of s*n, or stay between 0 and s. How many steps there
+are, and so how much lies between one kernel and the next, is a matter of the cache's size and of
+the rows that a product needs; it may be that a loop is shared in blocks.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from uopc.bounds import bounds
+from uopc.linearize import ranges_below
+from uopc.opt.target import Target
+from uopc.simplify import linear
+from uopc.uop import Ops, UOp, prod
+
+
+class Digit(NamedTuple):
+    """`loop // inner % size`: an axis as a part of a kernel's loop."""
+
+    loop: UOp
+    inner: int
+    size: int
+
+
+class Shared(NamedTuple):
+    """A digit that is shared: `size // block` steps, of which each does `block` of them."""
+
+    digit: Digit
+    block: int
+
+
+class Access:
+    """An index as a sum: loops with their strides, other terms, a constant; and when it is used."""
+
+    def __init__(self, index: UOp) -> None:
+        parts = linear(index.src[1])
+        terms, self.constant = parts if parts is not None else ([(index.src[1], 1)], 0)
+        self.strides: dict[UOp, int] = {}
+        self.others: list[tuple[UOp, int]] = []
+        for u, factor in terms:
+            r = u.src[0] if u.op is Ops.CAST else u
+            if r.op is Ops.RANGE and r not in self.strides:
+                self.strides[r] = factor
+            else:
+                self.others.append((u, factor))
+        self.conditions = [c for c in index.src[2].toposort(stop=lambda u: u.op is not Ops.AND)
+                           if c.op is Ops.CMPLT] if len(index.src) > 2 else []
+
+    def digit(self, loop: UOp, stride: int, size: int) -> Digit | None:
+        """The part of `loop` that steps by `stride`, if it is a digit of the index."""
+        own = self.strides.get(loop, 0)
+        if own <= 0 or stride % own or any(loop in ranges_below(u) for u, _ in self.others):
+            return None
+        inner, whole = stride // own, loop.arg[1]
+        if whole % (inner * size):
+            return None
+        below = [(0, own * (inner - 1))] if inner > 1 else []
+        terms = {u: f for u, f in [*self.strides.items(), *self.others] if u is not loop}
+        small = {u: f for u, f in terms.items() if f % (stride * size)}
+        below += self._spread(small)
+        low, high = (sum(b[side] for b in below) + self.constant % (stride * size)
+                     for side in (0, 1))
+        return Digit(loop, inner, size) if low >= 0 and high < stride else None
+
+    def _spread(self, terms: dict[UOp, int]) -> Iterator[tuple[int, int]]:
+        """Least and greatest of some of the terms, where the index is used at all."""
+        terms = dict(terms)
+        for condition in self.conditions:
+            limited = linear(condition.src[0])
+            if limited is None or condition.src[1].op is not Ops.CONST or not limited[0]:
+                continue
+            found = [(u.src[0] if u.op is Ops.CAST else u, f) for u, f in limited[0]]
+            times = {terms.get(u, 0) / f for u, f in found}
+            if len(times) == 1 and min(times) > 0:
+                (factor,) = times
+                most = condition.src[1].arg.value - 1 - limited[1]
+                yield 0, int(factor * most)
+                for u, _ in found:
+                    del terms[u]
+        for u, factor in terms.items():
+            yield tuple(sorted(factor * b for b in bounds(u)))
+
+
+class Loops:
+    """What the decision asks of a kernel's loops, over buffers that are numbered from 0."""
+
+    def __init__(self, sink: UOp) -> None:
+        self.is_plain = len(sink.src) == 1 and sink.src[0].op is Ops.END and \
+            sink.src[0].src[0].op is Ops.STORE
+        if not self.is_plain:
+            return
+        store, *loops = sink.src[0].src
+        order = store.toposort()
+        self.is_plain = not any(u.op is Ops.LOAD and len(u.src) > 1 for u in order)
+        has_reduce = any(u.op is Ops.REDUCE for u in order)
+        self.loops = tuple(loops)
+        self.stored = Access(store.src[0])
+        self.loaded: dict[int, list[Access]] = {}
+        for u in order:
+            if u.op is Ops.LOAD:
+                self.loaded.setdefault(u.src[0].src[0].arg.slot, []).append(Access(u.src[0]))
+        last = next((r for r in loops if self.stored.strides.get(r) == 1), None)
+        reads = [a for accesses in self.loaded.values() for a in accesses]
+        self.lanes = None if any(a.strides.get(last, 1) != 1 for a in reads) else last
+        used = [ranges_below(u) for u in order if u.op is Ops.INDEX and u is not store.src[0]]
+        self.rows = [r for r in loops if r is not last and any(
+            r in x and r not in y and n in y and n not in x
+            for x in used for y in used for n in loops)] if has_reduce else []
+        self.size = prod(r.arg[1] for r in loops)
+
+
+@dataclass(eq=False)
+class Member:
+    """A kernel: its loops, and the plan's buffers by number; the one that it writes is last."""
+
+    loops: Loops
+    buffers: Sequence[UOp]
+
+    @property
+    def given(self) -> UOp:
+        return self.buffers[-1]
+
+
+@dataclass(eq=False)
+class Axis:
+    """A loop that the members share, as a digit of each one's loops."""
+
+    size: int
+    digits: list[Digit]
+
+
+@dataclass(eq=False)
+class Group:
+    members: list[Member] = field(default_factory=list)
+    axes: list[Axis] = field(default_factory=list)  # outermost first
+    after: set[Group] = field(default_factory=set)  # whose results are read
+    chosen: list[list[Shared]] = field(default_factory=list)  # for each member, the shared digits
+
+    @property
+    def steps(self) -> int:
+        return prod(s.digit.size // s.block for s in self.chosen[0]) if self.chosen else 1
+
+    def comes_after(self, other: Group) -> bool:
+        seen, todo = set(), [self]
+        while todo:
+            for g in todo.pop().after - seen:
+                if g is other:
+                    return True
+                seen.add(g)
+                todo.append(g)
+        return False
+
+
+def share_loops(members: Sequence[Member], machine: Target) -> list[Group]:
+    """The members, which come in the order of their dependences, in groups that share loops; the
+    groups too come in order."""
+    group_of: dict[UOp, Group] = {}  # by what it gives
+    groups: list[Group] = []
+    for m in members:
+        sources = {group_of[b]: None for b in m.buffers[:-1] if b in group_of}
+        for group in sorted(sources, key=groups.index, reverse=True):
+            others = sources.keys() - {group}
+            if not any(g.comes_after(group) for g in others) and _joined(group, m, machine):
+                break
+        else:
+            group = Group([m], _own_axes(m))
+            groups.append(group)
+        group.after |= sources.keys() - {group}
+        group_of[m.given] = group
+    return _in_order(groups)
+
+
+def _in_order(groups: Sequence[Group]) -> list[Group]:
+    done: dict[Group, None] = {}
+    for root in groups:
+        stack = [root]
+        while stack:
+            missing = [g for g in stack[-1].after if g not in done]
+            if missing:
+                stack += sorted(missing, key=groups.index)
+            else:
+                done[stack.pop()] = None
+    return list(done)
+
+
+def _own_axes(m: Member) -> list[Axis]:
+    return [Axis(r.arg[1], [Digit(r, 1, r.arg[1])]) for r in m.loops.loops] \
+        if m.loops.is_plain else []
+
+
+def _joined(group: Group, m: Member, machine: Target) -> bool:
+    """Put `m` into the group if that is possible, and of use."""
+    if not m.loops.is_plain or len(group.members) >= machine.max_members:
+        return False
+    axes = []
+    for axis in group.axes:
+        digit = _digit_of(axis, group, m)
+        if digit is not None:
+            axes.append(Axis(axis.size, [*axis.digits, digit]))
+    members = [*group.members, m]
+    chosen = _choose(axes, members, machine)
+    if chosen is None:
+        return False
+    group.members, group.axes, group.chosen = members, axes, chosen
+    return True
+
+
+def _digit_of(axis: Axis, group: Group, m: Member) -> Digit | None:
+    """The axis as a digit of one of m's loops: the same one in all that it reads of the group's."""
+    found: set[Digit | None] = set()
+    for producer, digit in zip(group.members, axis.digits, strict=True):
+        if producer.given not in m.buffers[:-1]:
+            continue
+        stride = producer.loops.stored.strides.get(digit.loop, 0) * digit.inner
+        for access in m.loops.loaded.get(list(m.buffers).index(producer.given), []):
+            fits = [access.digit(r, stride, axis.size) for r in m.loops.loops] if stride else []
+            found.add(next((d for d in fits if d is not None), None))
+    return found.pop() if len(found) == 1 else None
+
+
+def _choose(axes: Sequence[Axis], members: Sequence[Member],
+            machine: Target) -> list[list[Shared]] | None:
+    """For each member what it shares; None if nothing would be gained."""
+    best, least = None, None
+    for depth in range(1, len(axes) + 1):
+        last = axes[depth - 1].size
+        for block in (b for b in range(1, last) if last % b == 0):
+            chosen = [[Shared(a.digits[k], 1) for a in axes[:depth - 1]]
+                      + [Shared(axes[depth - 1].digits[k], block)] for k in range(len(members))]
+            cost = _cost(chosen, members, machine)
+            if cost is not None and (least is None or cost < least):
+                best, least = chosen, cost
+    return best
+
+
+def _cost(chosen: Sequence[Sequence[Shared]], members: Sequence[Member],
+          machine: Target) -> tuple | None:
+    """To be as low as possible; None where it is not worth it."""
+    steps = prod(s.digit.size // s.block for s in chosen[0])
+    between = sum(m.given.dtype.size * m.loops.size for m in members) // steps
+    products = [(m, c) for m, c in zip(members, chosen, strict=True) if m.loops.rows]
+    if steps < machine.min_shared_steps or between > machine.cache // 2:
+        return None
+    largest = max(m.loops.size for m in members)
+    for m, parts in zip(members, chosen, strict=True):
+        left = {r: r.arg[1] for r in m.loops.loops}
+        for s in parts:
+            left[s.digit.loop] //= s.digit.size // s.block
+        if m.loops.lanes is not None and m.loops.size * 16 > largest and \
+                left[m.loops.lanes] < min(m.loops.lanes.arg[1], machine.min_shared_lanes):
+            return None
+    if not products:
+        return max(between, machine.small_cache // 2), steps
+    waste = 0.0
+    for m, parts in products:
+        rows = prod(r.arg[1] for r in m.loops.rows)
+        for s in parts:
+            if s.digit.loop in m.loops.rows:
+                rows //= s.digit.size // s.block
+        if rows < min(machine.min_shared_rows, prod(r.arg[1] for r in m.loops.rows)):
+            return None
+        waste += _tile_cost(rows, machine.tile[0])
+    return waste, steps
+
+
+def _tile_cost(rows: int, height: int) -> float:
+    """The time of a row in tiles of `height` rows and what is left: a low tile waits for its
+    additions."""
+    whole, rest = divmod(rows, height)
+    return (whole * height + (max(rest, height - 2) if rest else 0)) / rows
