@@ -65,11 +65,14 @@ class Worker:
 def run(bench: Bench) -> None:
     """The cache is empty at first, and warm from then on."""
     with tempfile.TemporaryDirectory() as cache:
-        print(f"{TASK} training: from the process's start to the first loss; steps {UNSTEADY + 1} "
-              f"to {STEPS}, medians, and minor page faults a step; the most memory until then")
-        for library, state, starts in STARTED:
-            if bench.wanted(f"start {library} {state}") and has(bench, library):
-                show_start(f"{library}, {state}", library, cache, starts)
+        started = [start for start in STARTED if has(bench, start[0])
+                   and bench.wanted("start {} {}".format(*start))]
+        if started:
+            print(f"{TASK} training: from the process's start to the first loss; steps "
+                  f"{UNSTEADY + 1} to {STEPS}, medians, and minor page faults a step; the most "
+                  "memory until then")
+        for library, state, starts in started:
+            show_start(f"{library}, {state}", library, cache, starts)
         for library in ("uopc", "torch"):
             if bench.wanted(f"together {library}") and has(bench, library):
                 show_together(library, cache)

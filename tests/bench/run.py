@@ -51,7 +51,7 @@ def parsed() -> argparse.Namespace:
                              "of --resources, such as start, call or together")
     parser.add_argument("--level", type=int, choices=(0, 1, 2),
                         help="of the optimizer; else the default one, for --step and --mlp each "
-                             "but 0")
+                             "but 0; --kernels are of level 1")
     parser.add_argument("--source", action="store_true", help="print the C of the slowest kernels")
     return parser.parse_args()
 
