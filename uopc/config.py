@@ -11,7 +11,7 @@ VARIABLES = {
     "DEBUG": ("0", "1: a line per realize; 2: a line per kernel; 3: a warm run too; 4: the C"),
     "OPT": ("1", "the optimizer level: 0 the textbook compiler, 1 fast loops"),
     "SPEC": ("0", "1: check the graph against the stage's spec after every pass"),
-    "GOMP_SPINCOUNT": ("1000", "how long idle threads of OpenMP spin before they sleep"),
+    "GOMP_SPINCOUNT": ("10000", "how long idle threads of OpenMP spin before they sleep"),
     "DUMP": ("0", "1: print the loops of each new kernel after every pass"),
     "CC": ("", "the C compiler, with arguments if needed; else gcc, clang or cc is looked for"),
     "XDG_CACHE_HOME": ("", "the user's cache folder; else ~/.cache"),

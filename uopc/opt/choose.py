@@ -14,6 +14,7 @@ and no operation is special.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from uopc.dtype import dtypes
 from uopc.linearize import ranges_below
@@ -27,6 +28,7 @@ from uopc.opt.transform import (
     mark,
     merge,
     merge_reduce,
+    partition,
     partition_reduce,
     split,
     split_reduce,
@@ -47,7 +49,7 @@ def optimize_shared(kernel: UOp, shared: Sequence[Shared], local: Mapping[int, i
     In the buffers numbered in `local`, of that many elements, a step finds just what it needs.
     """
     (end,) = kernel.src
-    numbers, machine = Numbers(kernel), target()
+    numbers, machine = Numbers(kernel), replace(target(), threads=1)
     steps = numbers.range(prod(s.digit.size // s.block for s in shared), THREAD)
     nest = _in_steps(Nest(end.src[0], end.src[1:]), shared, steps, numbers)
     nest = nest.replaced({u: _local(u, steps, local[u.src[0].arg.slot]) for u in accesses(nest)
@@ -55,7 +57,7 @@ def optimize_shared(kernel: UOp, shared: Sequence[Shared], local: Mapping[int, i
     parts = [_keep_exact(tile, numbers, machine)
              for part in regular_parts(_merge_all(nest, numbers), numbers, machine)
              for tile in _tile(part, numbers, machine)]
-    group = UOp(Ops.GROUP, tuple(n.end() for n in parts))
+    group = UOp(Ops.GROUP, tuple(_with_shared_loops(parts, numbers)))
     return UOp(Ops.SINK, (UOp(Ops.END, (group, steps)),))
 
 
@@ -111,25 +113,29 @@ def _optimized(statements: Sequence[UOp], numbers: Numbers, machine: Target) -> 
     return done
 
 
-def _with_shared_loops(parts: list[Nest], numbers: Numbers) -> list[UOp]:
-    """Parts of one statement whose threads take equally many steps take them together: threads are
-    started once.
+def _with_shared_loops(parts: Sequence[Nest], numbers: Numbers) -> list[UOp]:
+    """Parts of one statement whose outermost loops take equal steps through the result take them
+    together: threads are started once, and what is read for one part is there for the next.
 
         for r: A(r);  for s: B(s)   →   for r: { A(r); B(r) }
     """
     together: dict[object, list[Nest]] = {}
     for k, nest in enumerate(parts):
-        threaded = nest.loops and kind(nest.loops[0]) == THREAD
-        together.setdefault((nest.loops[0].arg[1],) if threaded else k, []).append(nest)
+        r = nest.loops[0] if nest.loops else None
+        fits = r is not None and kind(r) in (None, THREAD)
+        step = None if not fits or kind(r) == THREAD else stride(nest.store.src[0].src[1], r)
+        together.setdefault((r.arg[1:], step) if fits else k, []).append(nest)
     ends = []
     for members in together.values():
         if len(members) == 1:
             ends.append(members[0].end())
             continue
-        shared = numbers.range(members[0].loops[0].arg[1], THREAD)
+        first = members[0].loops[0]
+        shared = numbers.range(*first.arg[1:])
         inner = [nest.replaced({nest.loops[0]: shared.cast(nest.loops[0].dtype)}, nest.loops[1:])
                  for nest in members]
-        ends.append(UOp(Ops.END, (UOp(Ops.GROUP, tuple(n.end() for n in inner)), shared)))
+        group = UOp(Ops.GROUP, tuple(_with_shared_loops(inner, numbers)))
+        ends.append(UOp(Ops.END, (group, shared)))
     return ends
 
 
@@ -192,7 +198,7 @@ def _tile(nest: Nest, numbers: Numbers, machine: Target) -> list[Nest]:
     if not rows:
         return _lane_pieces(nest, lanes, at_once, numbers, machine)
     row, (height, width), result = rows[-1], machine.tile, []
-    for part, step in pieces(nest, row, height, numbers):
+    for part, step in _tiles(nest, row, height, numbers):
         part, _, _ = split(part, part.loops[nest.loops.index(row)], step, numbers, UNROLL)
         for chunk in _in_chunks(part, numbers, machine):
             result += _lane_pieces(chunk, _lane_axis(chunk, machine), width, numbers, machine)
@@ -205,6 +211,19 @@ def _registers_at_once(nest: Nest, machine: Target) -> int:
     return 4 if work <= machine.short_body else 2 if work <= 2 * machine.short_body else 1
 
 
+def _tiles(nest: Nest, r: UOp, height: int, numbers: Numbers) -> list[tuple[Nest, int]]:
+    """The rows in tiles of `height`, some of them lower by one so that none is much lower: with few
+    accumulators each waits for its own last addition."""
+    size = r.arg[1]
+    count = -(-size // height)
+    low = count * height - size
+    if low in (0, count) or low > count:
+        return pieces(nest, r, height if low else min(height, size), numbers) \
+            if low != count else [(nest, height - 1)]
+    high, rest = partition(nest, r, (count - low) * height, numbers)
+    return [(high, height), (rest, height - 1)]
+
+
 def _in_chunks(nest: Nest, numbers: Numbers, machine: Target) -> list[Nest]:
     """The tiles of a product in chunks whose rows of the left operand stay in cache while all
     columns go by: (..., tiles, rows, lanes) → (..., chunks, lanes, tiles, rows)."""
@@ -214,8 +233,8 @@ def _in_chunks(nest: Nest, numbers: Numbers, machine: Target) -> list[Nest]:
         return [nest]
     place, count = nest.loops.index(tiles[0]), tiles[0].arg[1]
     row = sum(prod(r.arg[1] for r in u.src[1:]) * u.dtype.size for u in nest.reduces())
-    limit = max(1, min(machine.cache // 2 // (row * machine.tile[0]),
-                       count // (4 * machine.threads)))
+    share = count // (4 * machine.threads) if machine.threads > 1 else count
+    limit = max(1, min(machine.cache // 2 // (row * machine.tile[0]), share))
     size = max(n for n in range(1, limit + 1) if count % n == 0)
     chunks = []
     for part, step in pieces(nest, tiles[0], size if 2 * size > limit else limit, numbers):
