@@ -42,6 +42,7 @@ DEBUG = config.EnvInt("DEBUG")
 BROADCAST_FACTOR = 4      # an EXPAND that repeats less than this recomputes cheaply
 MIN_STAGED_WORK = 4096    # ALU operations below which a kernel of its own does not pay
 PLAN_LIMIT = 512          # plans kept; the one unused for longest goes first
+COSTLY = (Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.COS, Ops.TANH, Ops.ERF, Ops.POW)
 ENDS_A_KERNEL = (Ops.BUFFER, Ops.REDUCE, Ops.SCATTER, Ops.STAGE)
 
 StructureKey = tuple
@@ -72,6 +73,19 @@ def stage_broadcast_compute(roots: Sequence[UOp], factor: int = BROADCAST_FACTOR
                 and _fused_work(base) >= MIN_STAGED_WORK:
             targets.add(base)
     return UOp.wrap(roots, targets, UOp.stage)
+
+
+def _keep_costly(roots: Sequence[UOp]) -> list[UOp]:
+    """Put a STAGE on each function that several kernels would compute again, each for itself."""
+    homes = _homes(roots, fuse_reduce=False)
+    used_by: dict[UOp, set[UOp]] = {}  # the kernels of which it is a part
+    for u in reversed(UOp(Ops.SINK, tuple(roots)).toposort()):
+        kernels = {u} if u in homes else used_by.get(u, set())
+        for s in u.src:
+            used_by.setdefault(s, set()).update(kernels)
+    costly = [u for u, kernels in used_by.items() if u.op in COSTLY and len(kernels) > 1
+              and u not in homes and prod(u.shape) >= MIN_STAGED_WORK]
+    return UOp.wrap(roots, costly, UOp.stage)
 
 
 def _homes(roots: Sequence[UOp], fuse_reduce: bool) -> dict[UOp, UOp]:
@@ -111,9 +125,11 @@ def make_plan(roots: Sequence[UOp], fuse_reduce: bool = False,
     inputs = _input_buffers(roots)
     roots = _strip_detach(roots)
     if opt and not fuse_reduce:
-        roots = pack_operands(reduce_in_parts(store_permuted(roots)))
+        roots = pack_operands(reduce_in_parts(store_permuted(roots)), shares=opt >= 2)
     if not fuse_reduce:
         roots = stage_broadcast_compute(roots)
+    if opt and opt >= 2 and not fuse_reduce:
+        roots = _keep_costly(roots)
     return _Planner(roots, inputs, fuse_reduce, opt or 0).plan(), inputs
 
 

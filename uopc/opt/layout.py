@@ -41,12 +41,13 @@ def _reduce_last(moved: UOp) -> UOp:
     return UOp(moved.op, (x,), arg).reduce(*reduce.arg)
 
 
-def pack_operands(roots: Sequence[UOp]) -> list[UOp]:
-    """Put a packed STAGE on the operands of every product that is summed and pays for it."""
+def pack_operands(roots: Sequence[UOp], shares: bool = False) -> list[UOp]:
+    """Put a packed STAGE on the operands of every product that is summed and pays for it. `shares`
+    tells that what is computed is in the cache when it is read."""
     machine = target()
     products = [u for u in UOp(Ops.SINK, tuple(roots)).toposort()
                 if u.op is Ops.REDUCE and u.arg[0] is Ops.ADD and product_of(u) is not None]
-    return UOp.wrap(roots, products, lambda u: _with_packed_operands(u, machine))
+    return UOp.wrap(roots, products, lambda u: _with_packed_operands(u, machine, shares))
 
 
 def product_of(reduce: UOp) -> tuple[UOp, UOp] | None:
@@ -102,13 +103,13 @@ def _slice_last(x: UOp, start: int, stop: int) -> UOp:
     return x.shrink([*[(0, n) for n in x.shape[:-1]], (start, stop)])
 
 
-def _with_packed_operands(reduce: UOp, machine: Target) -> UOp:
+def _with_packed_operands(reduce: UOp, machine: Target, shares: bool) -> UOp:
     a, b = product_of(reduce)
     shape = a.shape
     if len(shape) < 3 or prod(shape) < machine.min_packed_work or \
             shape[-2] < machine.lanes(reduce.dtype.size):
         return reduce
-    packed = [_packed(x, constant_axes(other), machine) for x, other in ((a, b), (b, a))]
+    packed = [_packed(x, constant_axes(other), machine, shares) for x, other in ((a, b), (b, a))]
     if packed == [None, None]:
         return reduce
     a, b = (x if p is None else p for x, p in zip((a, b), packed, strict=True))
@@ -118,9 +119,7 @@ def _with_packed_operands(reduce: UOp, machine: Target) -> UOp:
 def strides(x: UOp) -> list[int | None]:
     """By how much memory moves along each axis of `x`, if what it is a view of lies in memory as it
     is; None for an axis along which that is not one number."""
-    base = x
-    while base.op in MOVEMENT:
-        base = base.src[0]
+    base = _base(x)
     memory = UOp(Ops.BUFFER, (), ParamArg(0, x.dtype, base.shape, "layout"))
     out = UOp(Ops.BUFFER, (), ParamArg(1, x.dtype, x.shape, "layout"))
     view = x.substitute({base: memory})
@@ -135,7 +134,14 @@ def strides(x: UOp) -> list[int | None]:
     return found
 
 
-def _packed(x: UOp, rows: set[int], machine: Target) -> UOp | None:
+def _base(x: UOp) -> UOp:
+    """What `x` is a view of."""
+    while x.op in MOVEMENT:
+        x = x.src[0]
+    return x
+
+
+def _packed(x: UOp, rows: set[int], machine: Target, shares: bool) -> UOp | None:
     """`x` (..., m, k) read through panels of m, or of another axis among `rows`, along which the
     other operand stays. None if it moves with every axis, or not with k."""
     same, k = constant_axes(x), len(x.shape) - 1
@@ -149,7 +155,8 @@ def _packed(x: UOp, rows: set[int], machine: Target) -> UOp | None:
     moving = [a for a in sorted(rows) if once.shape[a] > 1]
     if not moving or reuse < machine.min_left_reuse:
         return None
-    if reuse < machine.min_copied_reuse and strides(once)[k] == 1:
+    at_hand = shares and _base(once).op is not Ops.BUFFER
+    if (reuse < machine.min_copied_reuse or at_hand) and strides(once)[k] == 1:
         return None
     return _in_panels(once, moving[-1], machine.tile[0]).expand(x.shape)
 

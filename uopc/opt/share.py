@@ -162,19 +162,25 @@ def share_loops(members: Sequence[Member], machine: Target) -> list[Group]:
     """The members, which come in the order of their dependences, in groups that share loops; the
     groups too come in order."""
     group_of: dict[UOp, Group] = {}  # by what it gives
-    groups: list[Group] = []
+    groups: dict[Group, None] = {}
     for m in members:
-        sources = {group_of[b]: None for b in m.buffers[:-1] if b in group_of}
-        for group in sorted(sources, key=groups.index, reverse=True):
-            others = sources.keys() - {group}
-            if not any(g.comes_after(group) for g in others) and _joined(group, m, machine):
-                break
-        else:
-            group = Group([m], _own_axes(m))
-            groups.append(group)
-        group.after |= sources.keys() - {group}
+        sources = list(dict.fromkeys(group_of[b] for b in m.buffers[:-1] if b in group_of))
+        group = Group([m], _own_axes(m), set(sources))
+        for source in sorted(sources, key=list(groups).index, reverse=True):
+            joined = _joined(source, group, machine)
+            if joined is None:
+                continue
+            for old in (source, group):
+                groups.pop(old, None)
+            for other in groups:
+                if other.after & {source, group}:
+                    other.after = other.after - {source, group} | {joined}
+            group = joined
+            for one in group.members:
+                group_of[one.given] = group
+        groups[group] = None
         group_of[m.given] = group
-    return _in_order(groups)
+    return _in_order(list(groups))
 
 
 def _in_order(groups: Sequence[Group]) -> list[Group]:
@@ -195,21 +201,26 @@ def _own_axes(m: Member) -> list[Axis]:
         if m.loops.is_plain else []
 
 
-def _joined(group: Group, m: Member, machine: Target) -> bool:
-    """Put `m` into the group if that is possible, and of use."""
-    if not m.loops.is_plain or len(group.members) >= machine.max_members:
-        return False
+def _joined(first: Group, second: Group, machine: Target) -> Group | None:
+    """Two groups as one, if that is possible, and of use. The second reads what the first gives,
+    and its last member is the one that does."""
+    members = [*first.members, *second.members]
+    reader = second.members[-1]
+    if not all(m.loops.is_plain for m in members) or len(members) > machine.max_members or \
+            any(g is not first and g.comes_after(first) for g in second.after) or \
+            first.comes_after(second):
+        return None
     axes = []
-    for axis in group.axes:
-        digit = _digit_of(axis, group, m)
-        if digit is not None:
-            axes.append(Axis(axis.size, [*axis.digits, digit]))
-    members = [*group.members, m]
+    for axis in first.axes:
+        digit = _digit_of(axis, first, reader)
+        theirs = [[digit]] if len(second.members) == 1 else \
+            [a.digits for a in second.axes if a.digits[-1] == digit]
+        if digit is not None and theirs:
+            axes.append(Axis(axis.size, [*axis.digits, *theirs[0]]))
     chosen = _choose(axes, members, machine)
     if chosen is None:
-        return False
-    group.members, group.axes, group.chosen = members, axes, chosen
-    return True
+        return None
+    return Group(members, axes, (first.after | second.after) - {first, second}, chosen)
 
 
 def _digit_of(axis: Axis, group: Group, m: Member) -> Digit | None:
