@@ -29,7 +29,7 @@ from uopc.opt.layout import pack_operands, reduce_in_parts, store_permuted
 from uopc.opt.share import share_loops
 from uopc.opt.target import target
 from uopc.phases import Ref
-from uopc.plan import Kernel, Plan, Storage
+from uopc.plan import Kernel, Plan, Repeated, Storage
 from uopc.plan_cache import load_plan, store_plan
 from uopc.recording import note_run
 from uopc.runtime import Program, loading
@@ -300,9 +300,22 @@ def run_plan(plan: Plan, arrays: Sequence[np.ndarray], note: str = "replayed", m
     debug, start = int(DEBUG), time.perf_counter()
     outs = plan.run(arrays, debug, spare)
     if debug >= 1:
-        print(f"uopc: {len(plan.kernels)} kernels, {note}, run "
-              f"{(time.perf_counter() - start) * 1e3:.2f} ms{more}", file=sys.stderr)
+        _say_run(plan, note, start, more)
     return outs
+
+
+def run_repeated(run: Repeated, inputs: Mapping[int, np.ndarray],
+                 outs: Mapping[int, np.ndarray]) -> None:
+    """`run.run`, likewise."""
+    debug, start = int(DEBUG), time.perf_counter()
+    run.run(inputs, outs)
+    if debug >= 1:
+        _say_run(run.plan, "replayed", start)
+
+
+def _say_run(plan: Plan, note: str, start: float, more: str = "") -> None:
+    print(f"uopc: {len(plan.kernels)} kernels, {note}, run "
+          f"{(time.perf_counter() - start) * 1e3:.2f} ms{more}", file=sys.stderr)
 
 
 def _cached_plan(key: StructureKey) -> Plan | None:

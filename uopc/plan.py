@@ -77,13 +77,23 @@ class Plan:
         return {"results": sum(dtype.size * size for dtype, size in self.outs),
                 "temporaries": self._placed()[1], "temporaries unshared": separate}
 
+    def launch(self, inputs: int) -> _Launch:
+        if self._storage is None:
+            self._storage = self._shared_storage()
+        if self._launch is None:
+            self._launch = _Launch(self, inputs, self._storage)
+        return self._launch
+
+    def empty_outs(self, spare: Mapping[int, np.ndarray]) -> list[np.ndarray]:
+        """Flat arrays for the outs, new ones but for those in `spare`, by number."""
+        return [spare[k] if k in spare else empty_array((size,), dtype.np)
+                for k, (dtype, size) in enumerate(self.outs)]
+
     def run(self, inputs: Sequence[np.ndarray], debug: int = 0,
             spare: Mapping[int, np.ndarray] | None = None) -> list[np.ndarray]:
         """Run every kernel on `inputs`; returns the outs as flat arrays, new ones but for those in
         `spare`, by number. Raises TypeError for an input of a wrong dtype or memory layout."""
-        spare = spare or {}
-        outs = [spare[k] if k in spare else empty_array((size,), dtype.np)
-                for k, (dtype, size) in enumerate(self.outs)]
+        outs = self.empty_outs(spare or {})
         with self._lock:  # two threads may run one plan, but not on the same temporaries
             if self._storage is None:
                 self._storage = self._shared_storage()
@@ -94,9 +104,7 @@ class Plan:
                     args = [arrays[kind][i] for kind, i in kernel.refs]
                     _timed(kernel, args, debug) if debug >= 2 else kernel.program(*args)
             else:
-                if self._launch is None:
-                    self._launch = _Launch(self, len(inputs), self._storage)
-                self._launch(inputs, outs)
+                self.launch(len(inputs))(inputs, outs)
             counters.run_time += time.perf_counter() - start
         counters.kernels += len(self.kernels)
         return outs
@@ -107,6 +115,7 @@ class _Launch:
 
     def __init__(self, plan: Plan, inputs: int, temporary: Sequence[np.ndarray]) -> None:
         outs = len(plan.outs)
+        self.inputs, self.outs = inputs, outs
         first = {"in": 0, "out": inputs, "tmp": inputs + outs}
         self.addresses = np.zeros(inputs + outs + len(temporary), np.uintp)
         self.addresses[inputs + outs:] = [address(a) for a in temporary]
@@ -118,17 +127,52 @@ class _Launch:
         self.tasks = Tasks([k.program for k in plan.kernels], plan.phases)
 
     def __call__(self, inputs: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> None:
+        self.run(self.bind(inputs, outs))
+
+    def bind(self, inputs: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> np.ndarray:
+        """The addresses of all arrays: inputs, outs, temporaries."""
         if max(self.dtypes, default=-1) >= len(inputs):
             raise TypeError(f"a plan reads input {max(self.dtypes)}, and got {len(inputs)} arrays")
-        for i, dtype in self.dtypes.items():
-            array = inputs[i]
-            if array.dtype != dtype.np or not array.flags.c_contiguous:
-                raise TypeError(f"input {i} of a plan must be a C-contiguous array of {dtype}, "
-                                f"got one of {array.dtype}")
-        used = len(inputs) + len(outs)
-        self.addresses[:used] = [*map(address, inputs), *map(address, outs)]
-        table = self.addresses[self.places]
+        for i in self.dtypes:
+            self.check(i, inputs[i])
+        self.addresses[:self.inputs + self.outs] = [*map(address, inputs), *map(address, outs)]
+        return self.addresses
+
+    def check(self, i: int, array: np.ndarray) -> None:
+        dtype = self.dtypes[i]
+        if array.dtype != dtype.np or not array.flags.c_contiguous:
+            raise TypeError(f"input {i} of a plan must be a C-contiguous array of {dtype}, "
+                            f"got one of {array.dtype}")
+
+    def run(self, addresses: np.ndarray) -> None:
+        table = addresses[self.places]
         self.tasks(address(table))
+
+
+class Repeated:
+    """A plan's run of which most arrays are the same every time: their addresses are known."""
+
+    def __init__(self, plan: Plan, inputs: Sequence[np.ndarray],
+                 outs: Sequence[np.ndarray]) -> None:
+        self.plan, self.launch = plan, plan.launch(len(inputs))
+        self.kept = [*inputs, *outs]
+        with plan._lock:
+            self.addresses = self.launch.bind(inputs, outs).copy()
+
+    def run(self, inputs: Mapping[int, np.ndarray], outs: Mapping[int, np.ndarray]) -> None:
+        """Run with these inputs and outs, by number; the others are those of before. Raises
+        TypeError as `Plan.run` does."""
+        for i, array in inputs.items():
+            if i in self.launch.dtypes:
+                self.launch.check(i, array)
+            self.addresses[i] = address(array)
+        for k, array in outs.items():
+            self.addresses[self.launch.inputs + k] = address(array)
+        with self.plan._lock:
+            start = time.perf_counter()
+            self.launch.run(self.addresses)
+            counters.run_time += time.perf_counter() - start
+        counters.kernels += len(self.plan.kernels)
 
 
 def _timed(kernel: Kernel, args: list[np.ndarray], debug: int) -> None:
