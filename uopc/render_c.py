@@ -25,7 +25,7 @@ import numpy as np
 
 from uopc.bounds import bounds
 from uopc.dtype import DType, dtypes
-from uopc.linearize import linearize, loops, statements
+from uopc.linearize import Step, linearize, loops, statements
 from uopc.runtime import PART
 from uopc.uop import THREAD, VECTOR, Ops, UOp, kind
 
@@ -150,7 +150,8 @@ class Body:
     def render(self) -> list[str]:
         out: list[str] = []
         indent = "  "
-        for step, node in linearize(self.sink):
+        steps = linearize(self.sink)
+        for k, (step, node) in enumerate(steps):
             if step == "close":
                 indent = indent[2:]
                 out.append(f"{indent}}}")
@@ -158,11 +159,16 @@ class Body:
                 r, c_type = f"ridx{node.arg[0]}", node.dtype.c
                 self.names[node] = r
                 only, start, stop = self.part(node)
+                out += [f"{indent}{line}" for line in self.before_loop(steps[k + 1:])]
                 out.append(f"{indent}{only}for ({c_type} {r} = {start}; {r} < {stop}; {r}++) {{")
                 indent += "  "
             else:
                 out.append(f"{indent}{self.part(node)[0]}{self.statement(node)}")
         return out
+
+    def before_loop(self, steps: Sequence[Step]) -> list[str]:
+        """What to tell the compiler of a loop; `steps` begin with its body."""
+        return []
 
     def part(self, node: UOp) -> tuple[str, str, str]:
         """What of a loop (or statement) belongs to this call: a condition, from where, to where."""

@@ -8,10 +8,12 @@ are, save where C wants both sides equal.
 """
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Sequence
 
 from uopc.dtype import dtypes
-from uopc.linearize import contiguous_start
+from uopc.linearize import Step, contiguous_start
 from uopc.opt.target import target
 from uopc.render_c import FUNCTIONS, Body
 from uopc.simplify import INEXACT
@@ -19,6 +21,7 @@ from uopc.uop import VECTOR, Ops, UOp, kind
 
 TYPE_NAME = re.compile(r"\b([a-z]\d+)x(\d+)(u?)\b")
 ON_MASKS = {Ops.ADD: "|", Ops.MAX: "|", Ops.MAXIMUM: "|", Ops.MUL: "&"}
+UNROLLED = 4  # accumulators from which on a loop is taken to be one over a tile
 SWAPPED = {Ops.CMPLT: "({1}<{0})", Ops.CMPLE: "({1}<={0})"}  # false < true, but 0 > -1
 
 
@@ -33,6 +36,14 @@ class VectorBody(Body):
             if u.op not in (Ops.END, Ops.REDUCE, Ops.GROUP, Ops.SINK, Ops.RANGE):
                 lanes = next((r for s in u.src if (r := self.lane_of[s]) is not None), None)
             self.lane_of[u] = lanes
+
+    def before_loop(self, steps: Sequence[Step]) -> list[str]:
+        """An innermost loop over a tile of accumulators: what a step costs beside its
+        multiplications shall count a few times less."""
+        body = list(itertools.takewhile(lambda s: s.kind == "do", steps))
+        updates = sum(s.node.op is Ops.STORE and s.node.src[0].op is Ops.ACC for s in body)
+        innermost = steps[len(body)].kind == "close"
+        return ["#pragma GCC unroll 4"] if innermost and updates >= UNROLLED else []
 
     # *** types ***
 

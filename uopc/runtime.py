@@ -39,7 +39,7 @@ FLAGS = ("-O2", "-march=native", "-fPIC", "-shared", "-std=gnu11", "-fwrapv", "-
          "-fno-trapping-math", "-ffp-contract=off")
 CACHE_LIMIT = 1 << 30  # bytes of plans and objects
 FILES_BETWEEN_TRIMS = 500
-CHUNKS = 8  # per thread, of a program whose steps are shared out
+CHUNKS = 16  # per thread, of a program whose steps are shared out
 DIGEST_BYTES = hashlib.sha256().digest_size
 
 
