@@ -59,12 +59,6 @@ def polynomial(x: UOp, coefficients: Coefficients) -> UOp:
     return result
 
 
-def clamp(x: UOp, low: float, high: float) -> UOp:
-    """NaN stays NaN."""
-    x = (x < low).where(low, x)
-    return (x.lift(high) < x).where(high, x)
-
-
 def bits(x: UOp) -> UOp:
     return UOp(Ops.BITCAST, (x,), dtypes.i32)
 
@@ -80,10 +74,14 @@ def power_of_two(n: UOp) -> UOp:
 
 def exp2(x: UOp) -> UOp:
     """2**n in two steps, so that neither overflows before its time, and a subnormal result is
-    rounded once."""
-    mantissa, n = _exp2_parts(clamp(x, -151.0, 129.0))
+    rounded once. What gives 0, as every masked score does, is not computed: where results are
+    subnormal, processors are slow."""
+    gives_0 = x < -150.0
+    x = gives_0.where(0.0, x)
+    mantissa, n = _exp2_parts((x.lift(129.0) < x).where(129.0, x))
     half = n.alu(Ops.SHR, 1)
-    return mantissa * power_of_two(half) * power_of_two(n + half * -1)
+    value = mantissa * power_of_two(half) * power_of_two(n + half * -1)
+    return gives_0.where(0.0, value)
 
 
 def small_exp2(x: UOp) -> UOp:
