@@ -257,7 +257,7 @@ def _cost(chosen: Sequence[Sequence[Shared]], members: Sequence[Member],
     steps = prod(s.digit.size // s.block for s in chosen[0])
     between = sum(m.given.dtype.size * m.loops.size for m in members) // steps
     products = [(m, c) for m, c in zip(members, chosen, strict=True) if m.loops.rows]
-    if steps < machine.min_shared_steps or between > machine.cache // 2:
+    if steps < machine.min_shared_steps or between > machine.cache * 3 // 4:
         return None
     largest = max(m.loops.size for m in members)
     for m, parts in zip(members, chosen, strict=True):
