@@ -14,18 +14,19 @@ import sys
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 import numpy as np
 
 from uopc import config, spec
 from uopc.composite import base_buffer, buffer_data, is_contiguous_buffer, new_buffer
 from uopc.counters import counters
+from uopc.dtype import dtypes
 from uopc.emit import Emitted, Emitter, Point
 from uopc.emit import count_flops as _flops
 from uopc.emit import kernel_name as _kernel_name
 from uopc.explain import first_difference
-from uopc.opt.layout import pack_operands, reduce_in_parts, store_permuted
+from uopc.opt.layout import pack_operands, reduce_in_parts, store_permuted, strides
 from uopc.opt.share import share_loops
 from uopc.opt.target import target
 from uopc.phases import Ref
@@ -88,15 +89,61 @@ def _keep_costly(roots: Sequence[UOp]) -> list[UOp]:
     return UOp.wrap(roots, costly, UOp.stage)
 
 
-def _homes(roots: Sequence[UOp], fuse_reduce: bool) -> dict[UOp, UOp]:
+def _with_epilogues(roots: Sequence[UOp]) -> set[UOp]:
+    """The reductions to be computed where they are used: in one place, by a short expression of the
+    same shape, whose other operands can be read as the reduction's result is computed."""
+    homes = _homes(roots, fuse_reduce=False)
+    order = UOp(Ops.SINK, tuple(roots)).toposort()
+    users: dict[UOp, list[UOp]] = {}
+    for u in order:
+        for s in u.src:
+            users.setdefault(s, []).append(u)
+    found: dict[UOp, UOp] = {}  # by the node that ends the expression
+    for u in order:
+        if u.op is Ops.REDUCE and u.shape and u not in roots:
+            end = _epilogue_of(u, users, homes)
+            if end is not None and (end not in found
+                                    or prod(found[end].src[0].shape) < prod(u.src[0].shape)):
+                found[end] = u
+    return set(found.values())
+
+
+def _epilogue_of(reduce: UOp, users: Mapping[UOp, list[UOp]],
+                 homes: Mapping[UOp, UOp]) -> UOp | None:
+    """The node that ends the expression in which the reduction is used, if it is a fitting one."""
+    ends, body, todo = set(), set(), [reduce]
+    while todo:
+        for u in users.get(todo.pop(), ()):
+            if u.op not in ALU and not (u.op is Ops.STAGE and homes.get(u) is u):
+                return None
+            body.add(u)
+            if homes.get(u) is u:
+                ends.add(u)
+            elif u not in todo:
+                todo.append(u)
+    if len(ends) != 1:
+        return None
+    (end,) = ends
+    work = [u for u in end.toposort(stop=lambda u: u in homes and u is not end) if u.op in ALU]
+    others = {s for u in body for s in u.src} - body - {reduce}
+    fits = len(work) <= target().short_body and all(
+        u.dtype in (reduce.dtype, dtypes.bool) and u.op not in COSTLY for u in work) and all(
+        s.op is Ops.CONST or s.dtype is reduce.dtype and strides(s)[-1] in (0, 1) for s in others)
+    return end if work and fits else None
+
+
+def _homes(roots: Sequence[UOp], fuse_reduce: bool,
+           inlined: Set[UOp] = frozenset()) -> dict[UOp, UOp]:
     """For each node whose value will lie in memory as it is: the node that puts it there.
 
-    A RESHAPE, and a STAGE of what lies in memory already, need nothing of their own.
+    A RESHAPE, and a STAGE of what lies in memory already, need nothing of their own. Reductions
+    that are `inlined` are computed where they are used.
     """
     homes: dict[UOp, UOp] = {}
     wanted = set(roots)
     for u in UOp(Ops.SINK, tuple(roots)).toposort():
-        cut = u.op in (Ops.BUFFER, Ops.SCATTER) or (u.op is Ops.REDUCE and not fuse_reduce)
+        cut = u.op in (Ops.BUFFER, Ops.SCATTER) or (
+            u.op is Ops.REDUCE and not fuse_reduce and u not in inlined)
         if u.op in (Ops.RESHAPE, Ops.STAGE) and u.src[0] in homes:
             homes[u] = homes[u.src[0]]
         elif cut or u.op is Ops.STAGE or u in wanted:
@@ -155,7 +202,8 @@ class _Planner:
     def __init__(self, roots: Sequence[UOp], inputs: Sequence[UOp], fuse_reduce: bool,
                  level: int) -> None:
         self.roots, self.level = roots, level
-        self.homes = _homes(roots, fuse_reduce)
+        inlined = _with_epilogues(roots) if level >= 2 and not fuse_reduce else set()
+        self.homes = _homes(roots, fuse_reduce, inlined)
         self.root_homes = {self.homes[r] for r in roots}
         self.refs: dict[UOp, Ref] = {u: ("in", i) for i, u in enumerate(inputs)}
         self.plan_storage: dict[str, list[Storage]] = {"tmp": [], "out": []}
