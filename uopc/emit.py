@@ -19,11 +19,12 @@ from uopc.uop import ALU, Ops, UOp, prod
 
 class Point(NamedTuple):
     """A body with its buffers numbered as a kernel's parameters, and the plan's buffers by these
-    numbers; the last one is what it writes."""
+    numbers; the last one is what it writes. `is_asked` tells that the user wants it in memory."""
 
     body: UOp
     out: UOp
     buffers: list[UOp]
+    is_asked: bool
 
 
 class Emitted(NamedTuple):
@@ -79,7 +80,7 @@ class Emitter:
 
     def member(self, p: Point) -> Member:
         """The point as something whose loops may be shared."""
-        return Member(self.once(_loops, p.body, p.out), p.buffers)
+        return Member(self.once(_loops, p.body, p.out), p.buffers, p.is_asked)
 
     def shared_kernel(self, group: Group, points: Sequence[Point], private: Set[UOp]) -> Emitted:
         """A kernel of several points. What lies in `private` nobody else reads."""

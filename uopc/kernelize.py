@@ -171,6 +171,8 @@ def make_plan(roots: Sequence[UOp], fuse_reduce: bool = False,
     spec.check(UOp(Ops.SINK, tuple(roots)), spec.shape_rules, "building the graph")
     inputs = _input_buffers(roots)
     roots = _strip_detach(roots)
+    if opt and opt >= 2:
+        roots = _mark_asked(roots)
     if opt and not fuse_reduce:
         roots = pack_operands(reduce_in_parts(store_permuted(roots)), shares=opt >= 2)
     if not fuse_reduce:
@@ -193,6 +195,12 @@ def _strip_detach(roots: Sequence[UOp]) -> list[UOp]:
     targets = [u for u in UOp(Ops.SINK, tuple(roots)).toposort()
                if u.op is Ops.STAGE and u.arg]
     return UOp.wrap(roots, targets, lambda u: u.src[0])
+
+
+def _mark_asked(roots: Sequence[UOp]) -> list[UOp]:
+    """Tell the STAGEs that the user asked for from those to come."""
+    targets = [u for u in UOp(Ops.SINK, tuple(roots)).toposort() if u.op is Ops.STAGE]
+    return UOp.wrap(roots, targets, lambda u: u.replace(arg="asked"))
 
 
 class _Planner:
@@ -234,7 +242,8 @@ class _Planner:
             elif home is u and u.op is not Ops.BUFFER:
                 kind = "out" if u in self.root_homes else "tmp"
                 out = UOp(Ops.BUFFER, (), ParamArg(len(points), u.dtype, u.shape, kind))
-                points.append(_point(rebuilt.src[0] if u.op is Ops.STAGE else rebuilt, out))
+                points.append(_point(rebuilt.src[0] if u.op is Ops.STAGE else rebuilt, out,
+                                     u.op is Ops.STAGE and u.arg == "asked"))
                 rebuilt = out
             done[u] = rebuilt
         return points, done
@@ -266,11 +275,11 @@ class _Planner:
         return self.refs[buffer]
 
 
-def _point(body: UOp, out: UOp) -> Point:
+def _point(body: UOp, out: UOp, is_asked: bool) -> Point:
     buffers = [v for v in body.toposort() if v.op is Ops.BUFFER] + [out]
     params = {v: UOp(Ops.BUFFER, (), v.arg._replace(slot=k, addrspace="kernel"))
               for k, v in enumerate(buffers)}
-    return Point(body.substitute(params), params[out], buffers)
+    return Point(body.substitute(params), params[out], buffers, is_asked)
 
 
 # *** the cache, and running ***

@@ -95,7 +95,7 @@ shape_rules: Rules = [
     ([Ops.CONST], is_const),
     ([Ops.IOTA], lambda u: u.src == () and u.arg[0] >= 0 and u.arg[1].is_int),
     ([Ops.STAGE], lambda u: len(u.src) == 1
-     and (u.arg in (None, "detach") or u.arg[0] == "assign")),
+     and (u.arg in (None, "detach", "asked") or u.arg[0] == "assign")),
     ([Ops.REDUCE], is_shape_reduce),
     ([Ops.GATHER], lambda u: len(u.src) == 2 and u.src[1].dtype.is_int and len(u.src[0].shape) > 0),
     ([Ops.SCATTER], lambda u: len(u.src) == 2 and u.src[0].dtype.is_int

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import NamedTuple
 
 from uopc.bounds import bounds
@@ -118,10 +119,12 @@ class Loops:
 
 @dataclass(eq=False)
 class Member:
-    """A kernel: its loops, and the plan's buffers by number; the one that it writes is last."""
+    """A kernel: its loops, and the plan's buffers by number; the one that it writes is last. Where
+    it `ends` a group, its result is taken from memory."""
 
     loops: Loops
     buffers: Sequence[UOp]
+    ends: bool = False
 
     @property
     def given(self) -> UOp:
@@ -163,10 +166,12 @@ def share_loops(members: Sequence[Member], machine: Target) -> list[Group]:
     groups too come in order."""
     group_of: dict[UOp, Group] = {}  # by what it gives
     groups: dict[Group, None] = {}
+    ends = {m.given for m in members if m.ends}
     for m in members:
-        sources = list(dict.fromkeys(group_of[b] for b in m.buffers[:-1] if b in group_of))
-        group = Group([m], _own_axes(m), set(sources))
-        for source in sorted(sources, key=list(groups).index, reverse=True):
+        sources = {group_of[b] for b in m.buffers[:-1] if b in group_of}
+        close = {group_of[b] for b in m.buffers[:-1] if b in group_of and b not in ends}
+        group = Group([m], _own_axes(m), sources)
+        for source in sorted(close, key=list(groups).index, reverse=True):
             joined = _joined(source, group, machine)
             if joined is None:
                 continue
@@ -255,9 +260,9 @@ def _cost(chosen: Sequence[Sequence[Shared]], members: Sequence[Member],
           machine: Target) -> tuple | None:
     """To be as low as possible; None where it is not worth it."""
     steps = prod(s.digit.size // s.block for s in chosen[0])
-    between = sum(m.given.dtype.size * m.loops.size for m in members) // steps
+    between = _most_alive(members) // steps
     products = [(m, c) for m, c in zip(members, chosen, strict=True) if m.loops.rows]
-    if steps < machine.min_shared_steps or between > machine.cache * 3 // 4:
+    if steps < machine.min_shared_steps or between > machine.cache // 2:
         return None
     largest = max(m.loops.size for m in members)
     for m, parts in zip(members, chosen, strict=True):
@@ -279,6 +284,20 @@ def _cost(chosen: Sequence[Sequence[Shared]], members: Sequence[Member],
             return None
         waste += _tile_cost(rows, machine.tile[0])
     return waste, steps
+
+
+def _most_alive(members: Sequence[Member]) -> int:
+    """The most bytes of what members give that are there at one time: each from the member that
+    gives it to the last that reads it."""
+    last = {m.given: k for k, m in enumerate(members)}
+    for k, m in enumerate(members):
+        last.update(dict.fromkeys((b for b in m.buffers[:-1] if b in last), k))
+    change = [0] * (len(members) + 1)
+    for k, m in enumerate(members):
+        size = m.given.dtype.size * m.loops.size
+        change[k] += size
+        change[last[m.given] + 1] -= size
+    return max(accumulate(change))
 
 
 def _tile_cost(rows: int, height: int) -> float:
