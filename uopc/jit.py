@@ -174,6 +174,7 @@ class _Program:
         held = list(recording.held.values())
         positions = {id(t): k for k, t in enumerate(given)}
         self.states = [_State(self, t, self.slot(u)) for t, u in held if id(t) not in positions]
+        self.held = [(s.tensor, s.value) for s in self.states]
         self.turn = 0
         self.repeated: list[_Repeated | None] = [None, None]  # by turn
         self.actions = [(None if u is None else self.slot(u), make)
@@ -224,9 +225,9 @@ class _Program:
         values = self.values.copy()
         for slot, t in zip(self.given, given, strict=True):
             values[slot] = buffer_data(base_buffer(t._computed()))
-        private = [state.is_private for state in self.states]
-        repeated = self.repeated[self.turn] if all(private) and config.debug() < 2 else None
-        if not all(private):
+        are_private = all(tensor._held is value for tensor, value in self.held)
+        repeated = self.repeated[self.turn] if are_private and config.debug() < 2 else None
+        if not are_private:
             self.repeated = [None, None]
         if repeated is None:
             for state in self.states:
