@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import random_graphs
+from layers import LAYERS, Program, eager, some
 
 from uopc import kernelize, render_vector
 from uopc.composite import buffer_data
@@ -32,7 +33,18 @@ from uopc.tensor import Tensor
 from uopc.uop import UOp
 
 CHECKS = ("-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-recover=all")
-MACHINES = {"64-byte vectors": (64, 32), "32-byte vectors": (32, 16), "level 0": None}
+
+
+class Machine(NamedTuple):
+    """The optimizer's level; bytes of a vector register, and how many there are."""
+
+    level: int
+    vector_bytes: int = 16
+    registers: int = 16
+
+
+MACHINES = {"64-byte vectors": Machine(1, 64, 32), "32-byte vectors": Machine(1, 32),
+            "shared loops": Machine(2, 32), "level 0": Machine(0)}
 
 
 def start_compiler(source: Path) -> subprocess.Popen[str]:
@@ -83,11 +95,6 @@ def case(name: str, tensors: Sequence[Tensor]) -> Case:
     return Case(name, roots, interpret_graph(roots), 1e-4)
 
 
-def some(*shape: int, dtype: DType = dtypes.f32) -> Tensor:
-    values = np.random.default_rng(shape).standard_normal(shape) * 3
-    return Tensor(values.astype(dtype.np) if dtype is not dtypes.bool else values > 0)
-
-
 def products(m: int, k: int, n: int, dtype: DType) -> Case:
     a, b, c = some(m, k, dtype=dtype), some(k, n, dtype=dtype), some(m, n, dtype=dtype)
     return case(f"products {dtype.name} {m} {k} {n}", [
@@ -121,19 +128,6 @@ def functions(n: int) -> Case:
         x.floor(), Tensor.rand(n)])
 
 
-def attention(b: int, t: int, c: int) -> Case:
-    """Normalized rows, a linear layer, softmax of masked products, cross-entropy; all gradients."""
-    x, norm, w = some(b, t, c), some(c), some(c, 3 * c)
-    rows = (x - x.mean(-1, keepdim=True)) * (x.var(-1, keepdim=True) + 1e-5).rsqrt() * norm
-    mixed = rows @ w * 0.05
-    q, k, v = (mixed[:, :, i * c:(i + 1) * c] for i in range(3))
-    past = Tensor.arange(t).unsqueeze(1) >= Tensor.arange(t)
-    y = x + (past.where(q @ k.transpose() * 0.2, -np.inf).softmax(-1) @ v).gelu()
-    loss = y.reshape(b * t, c).cross_entropy(Tensor(np.arange(b * t) % c))
-    loss.backward([x, norm, w])
-    return case("attention", [loss, x.grad, norm.grad, w.grad])
-
-
 def all_cases() -> list[Case]:
     f32, f64, i32, i64, truth = dtypes.f32, dtypes.f64, dtypes.i32, dtypes.i64, dtypes.bool
     kinds = (f32, i32, truth)
@@ -146,7 +140,18 @@ def all_cases() -> list[Case]:
                                              (13, 8, 33, f64))]
     cases += [memory_bound(*sizes) for sizes in ((3, 5, f32), (19, 33, f32), (35, 16, i32),
                                                  (19, 33, truth), (7, 9, i64))]
-    return [*cases, functions(37), attention(2, 9, 10)]
+    return [*cases, functions(37), case("attention", LAYERS["attention"](2, 9, 2, 5)),
+            case("classifier", LAYERS["classifier"](18, 10))]
+
+
+def shared_cases() -> list[Case]:
+    """Plans of many kernels, that share all loops that may be shared."""
+    sizes = {"softmaxes": [(16, 33)], "norm_layer": [(3, 5, 8), (7, 33)], "classifier": [(9, 5)],
+             "mlp": [(6, 5, 7)], "attention": [(2, 5, 3, 4), (1, 17, 2, 8)],
+             "embedding": [(9, 16)], "neighbours": [(6, 6), (17, 16)]}
+    cases = [case(f"{name} {s}", LAYERS[name](*s)) for name in sizes for s in sizes[name]]
+    cases += [case(f"program {seed}", Program(seed).roots) for seed in range(16)]
+    return [*cases, products(33, 65, 37, dtypes.f32)]
 
 
 # *** one program of many kernels ***
@@ -179,7 +184,10 @@ def program(plans: Sequence[Plan], given: Sequence[Sequence[np.ndarray]]) -> str
                    for name, n in sizes.items() if name.startswith("in")]]
         for kernel in plan.kernels:
             name = names.setdefault(kernel.src, f"kernel{len(names)}")
-            src = re.sub(rf"\b{kernel.name}(?=\(|_steps)", name, kernel.src)
+            src = kernel.src
+            for function in re.findall(r"^(?:static )?void (\w+)\(", src, re.MULTILINE):
+                new = name if function == kernel.name else f"{name}_{function}"
+                src = re.sub(rf"\b{function}(?=\(|_steps)", new, src)
             parts |= dict.fromkeys(chunks(src))
             arrays = [f"{kind}{k}" for kind, k in kernel.refs]
             steps = steps_of(src, name)
@@ -198,17 +206,18 @@ def program(plans: Sequence[Plan], given: Sequence[Sequence[np.ndarray]]) -> str
 """
 
 
-def start_build(cases: list[Case], registers: tuple[int, int] | None, folder: Path) -> Build:
-    """`registers`: their bytes and their number, which the C may use wherever it is compiled."""
-    width, number = registers or (16, 16)
-    machine = replace(target(), vector_bytes=width, registers=number, threads=2)
+def start_build(cases: list[Case], machine: Machine, folder: Path) -> Build:
+    """`machine`: what the C may use wherever it is compiled."""
+    described = eager(replace(target(), threads=2, vector_bytes=machine.vector_bytes,
+                              registers=machine.registers))
     with pytest.MonkeyPatch.context() as patch:
-        for module in (choose, layout, render_vector):
-            patch.setattr(module, "target", lambda: machine)
+        for module in (choose, kernelize, layout, render_vector):
+            patch.setattr(module, "target", lambda: described)
+        patch.setattr(kernelize, "_mark_asked", lambda roots: roots)
         not_one_by_one = nullcontext(lambda src: None)
         patch.setattr(kernelize, "loading", lambda: not_one_by_one)
         patch.setattr(kernelize, "Program", lambda src, name: None)
-        made = [make_plan(c.roots, c.fuse_reduce, opt=int(registers is not None)) for c in cases]
+        made = [make_plan(c.roots, c.fuse_reduce, machine.level) for c in cases]
     plans, given = [plan for plan, _ in made], [[buffer_data(u) for u in ins] for _, ins in made]
     source = folder / "kernels.c"
     source.write_text(program(plans, given))
@@ -219,9 +228,10 @@ def start_build(cases: list[Case], registers: tuple[int, int] | None, folder: Pa
 @pytest.fixture(scope="module")
 def builds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Build]]:
     """One for each machine. The compiler works on a program while the next is being written."""
-    cases = all_cases()
-    made = {name: start_build(cases, registers, tmp_path_factory.mktemp("program"))
-            for name, registers in MACHINES.items()}
+    cases, sharing = all_cases(), shared_cases()
+    made = {name: start_build(sharing if machine.level == 2 else cases, machine,
+                              tmp_path_factory.mktemp("program"))
+            for name, machine in MACHINES.items()}
     yield made
     for build in made.values():
         build.compiler.kill()
@@ -255,4 +265,4 @@ def test_no_kernel_leaves_its_buffers_or_the_language(machine: str,
     given.write_bytes(build.given)
     done = run_program(build.source, str(given), str(written))
     assert done.returncode == 0, done.stderr[:3000]
-    check_results(build, int(MACHINES[machine] is not None), written.read_bytes())
+    check_results(build, MACHINES[machine].level, written.read_bytes())
