@@ -17,6 +17,7 @@ import pytest
 from kernel_checks import forget_plans, new_plans
 
 from uopc.dtype import DType, dtypes
+from uopc.jit import jit
 from uopc.tensor import Tensor
 
 ROOT = Path(__file__).parent.parent
@@ -26,6 +27,14 @@ Array = np.ndarray
 @pytest.fixture(autouse=True)
 def _no_plans(monkeypatch: pytest.MonkeyPatch) -> None:
     forget_plans(monkeypatch)
+
+
+@pytest.fixture(params=["1", "2"], ids=lambda n: f"level{n}")
+def level(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPT", request.param)
+
+
+at_each_level = pytest.mark.usefixtures("level")
 
 
 def random(*shape: int, seed: int = 0) -> Array:
@@ -106,6 +115,7 @@ def test_a13_column_equals_its_transpose_on_the_diagonal(
     np.testing.assert_array_equal(equal.numpy(), np.eye(4, dtype=bool))
 
 
+@at_each_level
 def test_a14_statistics_requested_together() -> None:
     row = Tensor([[1.0, 2.0, 3.0, 4.0]])
     mean, squares, variance = row.mean(1), row.square().sum(1), row.var(1)
@@ -113,6 +123,7 @@ def test_a14_statistics_requested_together() -> None:
     assert (mean.tolist(), squares.tolist(), variance.tolist()) == ([2.5], [30.0], [1.25])
 
 
+@at_each_level
 @pytest.mark.parametrize("columns", [slice(0, 2), slice(1, 3), slice(3, None, -2), [2, 0]])
 def test_a15_softmax_over_kept_columns(columns: slice | list[int]) -> None:
     x = random(4, 4)
@@ -139,12 +150,14 @@ def test_a17_transpose_then_flatten() -> None:
 # *** A18 to A20: assignment ***
 
 
+@at_each_level
 def test_a18_overlapping_assignment() -> None:
     t = Tensor([[3], [2], [1]])
     t[1:3] = t[0:2]
     assert t.tolist() == [[3], [3], [2]]
 
 
+@at_each_level
 @pytest.mark.parametrize("store", [False, True])
 def test_a19_a_value_read_before_an_assignment_stays(store: bool) -> None:
     x = Tensor([3.0])
@@ -158,6 +171,7 @@ def test_a19_a_value_read_before_an_assignment_stays(store: bool) -> None:
     assert x.item() == pytest.approx(np.log(np.log(3)), rel=1e-5)
 
 
+@at_each_level
 def test_a20_multiply_a_part_in_place() -> None:
     t = Tensor([1, 2, 3, 4, 5, 6])
     t[:3] *= 10
@@ -165,6 +179,7 @@ def test_a20_multiply_a_part_in_place() -> None:
         assert t.tolist() == [10, 20, 30, 4, 5, 6]
 
 
+@at_each_level
 def test_a21_draw_from_a_running_sum_lazily_and_step_by_step() -> None:
     def draw(force: Callable[[Tensor], Tensor]) -> tuple[Array, Array]:
         Tensor.manual_seed(3)
@@ -184,6 +199,7 @@ def test_a21_draw_from_a_running_sum_lazily_and_step_by_step() -> None:
 # *** A22 to A25: one plan, other data ***
 
 
+@at_each_level
 def test_a22_a_score_with_two_sets_of_parameters() -> None:
     x = np.linspace(0, 3, 120, dtype=np.float32)
     y, scale = 2 * x + random(120), 0.5 + np.abs(random(120, seed=1))
@@ -201,6 +217,7 @@ def test_a22_a_score_with_two_sets_of_parameters() -> None:
     assert made.count == 1
 
 
+@at_each_level
 def test_a23_results_of_a_cached_step_stay_apart() -> None:
     def step(x: Tensor) -> Tensor:
         return (x + 1).realize()
@@ -212,6 +229,7 @@ def test_a23_results_of_a_cached_step_stay_apart() -> None:
     assert (first == second).tolist() == [False]
 
 
+@at_each_level
 def test_a24_a_cached_step_over_a_list() -> None:
     def step(tensors: list[Tensor]) -> Tensor:
         return (tensors[0] + 1).realize()
@@ -220,6 +238,50 @@ def test_a24_a_cached_step_over_a_list() -> None:
         results = [step([Tensor([k])]) for k in range(5)]
         assert [r.item() for r in results] == [1, 2, 3, 4, 5]
     assert made.count == 1
+
+
+# *** A18 to A24 once more, recorded and replayed ***
+
+
+@at_each_level
+def test_a18_to_a20_assignments_in_a_jitted_function() -> None:
+    @jit
+    def change(column: Tensor, x: Tensor, t: Tensor) -> Tensor:
+        column[1:3] = column[0:2]
+        before = x.log()
+        x.assign(x.log())
+        t[:3] *= 10
+        return before
+
+    for k in range(4):
+        column, x, t = Tensor([[k], [2], [1]]), Tensor([3.0 + k]), Tensor([1, 2, k, 4, 5, 6])
+        before = change(column, x, t)
+        assert column.tolist() == [[k], [k], [2]] and t.tolist() == [10, 20, 10 * k, 4, 5, 6]
+        np.testing.assert_allclose([before.item(), x.item()], np.log(3 + k), rtol=1e-6)
+
+
+@at_each_level
+def test_a21_to_a24_data_changes_from_call_to_call() -> None:
+    x, y = np.linspace(0, 3, 120, dtype=np.float32), random(120)
+
+    def step(parts: list[Tensor], weights: Tensor) -> list[Tensor]:
+        running = (weights / weights.sum()).cumsum(0)
+        drawn = (running < Tensor.rand(50, 1)).sum(1)
+        return [(y - (parts[0] * x + parts[1])).square().sum(), parts[0] + 1, running, drawn]
+
+    kept = []
+    for run in (jit(step), step):
+        Tensor.manual_seed(3)
+        kept.append([run([Tensor([1.1 + k]), Tensor([k / 2])], Tensor(np.ones(10, np.float32) + k))
+                     for k in range(4)])
+    for k, (replayed, plain) in enumerate(zip(*kept, strict=True)):  # none overwrote another
+        for got, want in zip(replayed, plain, strict=True):
+            np.testing.assert_array_equal(got.numpy(), want.numpy())
+        score = np.square(y - (np.float32(1.1 + k) * x + k / 2)).sum(dtype=np.float64)
+        assert replayed[0].item() == pytest.approx(score, rel=1e-5)
+        assert replayed[1].item() == pytest.approx(2.1 + k)
+        np.testing.assert_allclose(replayed[2].numpy(), np.arange(1, 11) / 10, rtol=1e-6)
+    assert (kept[0][0][3] != kept[0][1][3]).any().item()  # other numbers in every call
 
 
 ORDERS = list(itertools.permutations([dtypes.i32, dtypes.f32, dtypes.i64, dtypes.u8], 2))
@@ -255,9 +317,10 @@ print(loss.item())
 def test_a26_eight_processes_on_an_empty_cache(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     env = {**os.environ, "UOPC_CACHE": str(cache), "DEBUG": ""}
-    running = [subprocess.Popen([sys.executable, "-c", STEP], cwd=ROOT, env=env, text=True,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(8)]
-    done = [(*p.communicate(timeout=60), p.returncode) for p in running]
-    assert [(err, code) for _, err, code in done] == [("", 0)] * 8
-    assert len({out for out, _, _ in done}) == 1
+    running = [(level, subprocess.Popen([sys.executable, "-c", STEP], cwd=ROOT, text=True,
+                                        env={**env, "OPT": level}, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE)) for level in ("1", "2") * 4]
+    done = [(level, *p.communicate(timeout=60), p.returncode) for level, p in running]
+    assert [(err, code) for _, _, err, code in done] == [("", 0)] * 8
+    assert len({(level, out) for level, out, _, _ in done}) == 2
     assert {path.suffix for path in cache.iterdir()} == {".so", ".plan"}  # nothing half done

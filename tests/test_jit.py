@@ -58,8 +58,11 @@ OPTIMIZERS: list[Callable] = [
 
 
 @pytest.mark.parametrize("make", OPTIMIZERS)
-def test_training_is_bit_for_bit_what_it_is_without(make: Callable) -> None:
+@pytest.mark.parametrize("level", ["1", "2"])
+def test_training_is_bit_for_bit_what_it_is_without(level: str, make: Callable,
+                                                    monkeypatch: pytest.MonkeyPatch) -> None:
     """With dropout (fresh random numbers) and a learning rate that changes in each step."""
+    monkeypatch.setenv("OPT", level)
     results = []
     for wrap in (jit, lambda f: f):
         Tensor.manual_seed(3)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from kernel_checks import assert_kernels, forget_plans, new_plans, ramp, refs
 
-from uopc import kernelize
+from uopc import emit, kernelize
 from uopc.composite import buffer_data, new_buffer
 from uopc.counters import counters
 from uopc.dtype import dtypes
@@ -225,8 +225,8 @@ def test_each_kernel_numbers_its_buffers_anew() -> None:
 
 
 def test_equal_kernels_are_lowered_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    lowered, lower = [], kernelize.lower
-    monkeypatch.setattr(kernelize, "lower",
+    lowered, lower = [], emit.lower
+    monkeypatch.setattr(emit, "lower",
                         lambda body, *rest: lowered.append(body) or lower(body, *rest))
     assert_kernels([ramp(4, 8).sum(1) for _ in range(3)], "r_4 r_4 r_4")
     assert len(lowered) == 1
@@ -495,7 +495,7 @@ def test_a_failed_compile_poisons_nothing(compiler: str, n: int, said: str, tmp_
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
-@pytest.mark.parametrize("where", ["uopc.kernelize.render_c", "uopc.kernelize.loading"])
+@pytest.mark.parametrize("where", ["uopc.emit.render_c", "uopc.kernelize.loading"])
 def test_an_interrupted_plan_is_not_kept(where: str, error: type[BaseException],
                                          monkeypatch: pytest.MonkeyPatch) -> None:
     y = ramp(4, 8).softmax(-1)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,14 +35,15 @@ def test_a_chain_needs_two_places() -> None:
     assert total == 2 * LINE and set(offsets) == {0, LINE}
 
 
-def test_a_plan_with_shared_temporaries_computes_the_same() -> None:
+@pytest.mark.parametrize("level", [1, 2])
+def test_a_plan_with_shared_temporaries_computes_the_same(level: int) -> None:
     x = Tensor(np.random.default_rng(0).standard_normal((37, 53)).astype(np.float32))
     y = x
     for k in range(6):
         y = (y.softmax(-1) @ x.T @ x + y).contiguous() * (1 / (k + 1))
     roots = [y.uop, y.sum(0).uop]
     want = [b.__dict__["np"] for b in realize(roots, opt=0)]
-    plan, inputs = make_plan(roots, opt=1)
+    plan, inputs = make_plan(roots, opt=level)
     for _ in range(3):
         outs = plan.run([u.__dict__["np"] for u in inputs])
         for got, expected in zip(outs, want, strict=True):

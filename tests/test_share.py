@@ -6,19 +6,23 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from pathlib import Path
 
 import numpy as np
 import pytest
 from helpers import evaluate
+from kernel_checks import forget_plans
 from layers import LAYERS, Program, eager, some
 
-from uopc import emit, kernelize
+from uopc import emit, kernelize, nn
 from uopc.composite import buffer_data
 from uopc.dtype import dtypes
 from uopc.emit import Emitter, Point
 from uopc.interpret import interpret_graph
+from uopc.jit import jit
 from uopc.kernelize import Plan, make_plan
 from uopc.opt.share import Access, Digit, Group, Shared, share_loops
 from uopc.opt.target import Target, target
@@ -330,6 +334,44 @@ def shares(names: Sequence[str]) -> bool:
     ("mlp", (96, 32, 64)), ("attention", (3, 40, 2, 8)), ("embedding", (50, 24))], ids=str)
 def test_layers_of_a_size_that_pays(name: str, sizes: tuple[int, ...]) -> None:
     assert shares(check_values(LAYERS[name](*sizes)))
+
+
+def test_steps_of_adamw(eagerly: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As they are, and recorded and replayed; the losses and the parameters after them."""
+    forget_plans(monkeypatch)
+    monkeypatch.setattr(kernelize, "load_plan", lambda key: None)  # none of another machine
+    monkeypatch.setattr(kernelize, "store_plan", lambda key, plan: None)
+    x, labels = [some(9, 6, seed=k) for k in range(4)], Tensor(np.arange(9) % 5)
+
+    def trained(level: str, wrap: Callable[[Callable], Callable]) -> list[Array]:
+        monkeypatch.setenv("OPT", level)
+        Tensor.manual_seed(0)
+        norm, linear = nn.LayerNorm(6), nn.Linear(6, 5)
+        optimizer = nn.AdamW(nn.parameters([norm, linear]), lr=0.05)
+
+        def step(x: Tensor) -> Tensor:
+            optimizer.zero_grad()
+            loss = linear(norm(x)).cross_entropy(labels)
+            loss.backward(optimizer.params)
+            nn.clip_grad_norm(optimizer.params, 0.3)
+            optimizer.step(loss)
+            return loss
+
+        run = wrap(step)
+        return [t.numpy() for t in [*[run(part) for part in x], *optimizer.params]]
+
+    plain = [trained(level, lambda step: step) for level in ("0", "2")]
+    for want, got, again in zip(*plain, trained("2", jit), strict=True):
+        np.testing.assert_allclose(got, want, 1e-4, 1e-5)
+        np.testing.assert_array_equal(again, got)
+    assert any(shares([k.name for k in plan.kernels]) for plan in kernelize._plans.values())
+
+
+@pytest.mark.skipif(shutil.which("clang") is None, reason="needs clang")
+def test_another_compiler(eagerly: None, empty_cache: Path,
+                          monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "clang")
+    assert shares(check_values(LAYERS["norm_layer"](2, 5, 8)))
 
 
 def test_neighbours(eagerly: None) -> None:
