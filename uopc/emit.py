@@ -74,13 +74,26 @@ class Emitter:
         return self.made[key]
 
     def kernel(self, p: Point) -> Emitted:
-        name, src, alive = self.once(_render, p.body, p.out, self.level)
+        name, src, alive = self.once(self._render, p.body, p.out)
         return Emitted(name, src, [p.buffers[k] for k in alive], count_flops(p.body),
                        int(p.out.arg.slot in alive))
 
+    def _render(self, body: UOp, out: UOp) -> tuple[str, str, list[int]]:
+        """(name, C, the slots that the lowered program still uses) of a kernel's body."""
+        known = self.made.get((_lowered, body, out))
+        sink = lower(body, out, self.level) if known is None else optimize_loops(known)
+        alive = sorted(u.arg.slot for u in sink.toposort() if u.op is Ops.BUFFER)
+        name = kernel_name(body)
+        src = render_c(sink, name)
+        _show(src)
+        return name, src, alive
+
     def member(self, p: Point) -> Member:
         """The point as something whose loops may be shared."""
-        return Member(self.once(_loops, p.body, p.out), p.buffers, p.is_asked)
+        return Member(self.once(Loops, self.lowered(p)), p.buffers, p.is_asked)
+
+    def lowered(self, p: Point) -> UOp:
+        return self.once(_lowered, p.body, p.out)
 
     def shared_kernel(self, group: Group, points: Sequence[Point], private: Set[UOp]) -> Emitted:
         """A kernel of several points. What lies in `private` nobody else reads."""
@@ -90,7 +103,8 @@ class Emitter:
         functions: list[Function] = []
         for p, shared in zip(points, group.chosen, strict=True):
             local = tuple((k, sizes[b]) for k, b in enumerate(p.buffers) if b in sizes)
-            functions.append(self.once(_render_shared, p.body, p.out, tuple(shared), local))
+            functions.append(self.once(_render_shared, self.lowered(p), kernel_name(p.body),
+                                       tuple(shared), local))
         numbers = {id(f): k for k, f in reversed(list(enumerate(functions)))}
         taken = [[p.buffers[k] for k in f.slots] for p, f in zip(points, functions, strict=True)]
         given = {m.given for m in group.members}
@@ -108,23 +122,13 @@ class Emitter:
                        sum(b in given for b in params))
 
 
-def _render(body: UOp, out: UOp, level: int) -> tuple[str, str, list[int]]:
-    """(name, C, the slots that the lowered program still uses) of a kernel's body."""
-    sink, name = lower(body, out, level), kernel_name(body)
-    alive = sorted(u.arg.slot for u in sink.toposort() if u.op is Ops.BUFFER)
-    src = render_c(sink, name)
-    _show(src)
-    return name, src, alive
+def _lowered(body: UOp, out: UOp) -> UOp:
+    return lower_loops(UOp(Ops.SINK, (UOp(Ops.STORE, (out, body)),)))
 
 
-def _loops(body: UOp, out: UOp) -> Loops:
-    return Loops(lower_loops(UOp(Ops.SINK, (UOp(Ops.STORE, (out, body)),))))
-
-
-def _render_shared(body: UOp, out: UOp, shared: tuple[Shared, ...],
+def _render_shared(sink: UOp, name: str, shared: tuple[Shared, ...],
                    local: tuple[tuple[int, int], ...]) -> Function:
-    sink = lower_loops(UOp(Ops.SINK, (UOp(Ops.STORE, (out, body)),)))
-    return render_function(optimize_loops(sink, shared, dict(local)), kernel_name(body))
+    return render_function(optimize_loops(sink, shared, dict(local)), name)
 
 
 def _size_in_step(m: Member, shared: Sequence[Shared]) -> int:

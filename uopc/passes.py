@@ -22,6 +22,8 @@ from uopc.rangeify import lower_movement
 from uopc.simplify import forget_simplified, simplify
 from uopc.uop import UOp
 
+REMEMBERED = 20_000  # nodes that were simplified, from kernel to kernel
+
 
 class Pass(NamedTuple):
     """A named step from SINK to SINK. `after` says what holds when it is done."""
@@ -79,11 +81,10 @@ def optimize_loops(sink: UOp, shared: Sequence[Shared] = (),
 
 
 def _run(kernel: UOp, passes: Sequence[Pass]) -> UOp:
-    forget_simplified()
+    forget_simplified(beyond=REMEMBERED)
     for step in passes:
         kernel = step.run(kernel)
         spec.check(kernel, spec.loop_rules, step.name)
         if config.read_int("DUMP"):
             print(f"after {step.name}:\n{pretty(kernel)}\n", file=sys.stderr)
-    forget_simplified()
     return kernel

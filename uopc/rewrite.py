@@ -25,7 +25,7 @@ class UPat:
     A name that occurs twice must match one and the same node.
     """
 
-    __slots__ = ("ops", "src", "arg", "dtypes", "name", "commute", "value")
+    __slots__ = ("ops", "src", "arg", "dtypes", "name", "commute", "value", "source_ops")
 
     def __init__(self, op: Ops | Sequence[Ops] | frozenset[Ops] | None = None,
                  src: Sequence[UPat] | None = None, arg: Any = None, name: str | None = None,
@@ -35,6 +35,7 @@ class UPat:
         self.src = None if src is None else tuple(src)
         self.arg, self.name, self.commute, self.value = arg, name, commute, value
         self.dtypes = (dtype,) if isinstance(dtype, DType) else dtype
+        self.source_ops = None if src is None else [p.ops for p in self.src]
 
     @staticmethod
     def var(name: str, dtype: DType | Sequence[DType] | None = None) -> UPat:
@@ -81,11 +82,11 @@ class UPat:
 
     def may_match(self, node: UOp) -> bool:
         """False where the sources' ops alone rule a match out: a quick look before `match`."""
-        if self.src is None:
+        wanted = self.source_ops
+        if wanted is None:
             return True
-        if len(self.src) != len(node.src):
+        if len(wanted) != len(node.src):
             return False
-        wanted = [p.ops for p in self.src]
         return _ops_fit(wanted, node.src) or (self.commute and _ops_fit(wanted, node.src[::-1]))
 
     def match(self, node: UOp, bound: Bindings) -> Iterator[Bindings]:

@@ -385,9 +385,8 @@ class Program:
         by_c_name = {d.c: d for d in ALL_DTYPES}
         pieces = [p.split("*") for p in signature[2].split(",") if "*" in p]
         parameters = [c_type.strip() for c_type, _ in pieces]
-        names = [rest.split()[-1] for _, rest in pieces]
-        self.writes = [bool(re.search(rf"\b{n}\[[^;]*\]\s*=[^=]", src)) for n in names]
-        self.name = name
+        self.name, self.src = name, src
+        self.parameters = [rest.split()[-1] for _, rest in pieces]
         self.dtypes = tuple(by_c_name[p] for p in parameters)
         self.steps = steps_of(src, name)
         entry = getattr(_load(src), f"{name}_entry")
@@ -406,13 +405,19 @@ class Program:
                 raise TypeError(f"{self.name}: array {k} must be {dtype.np}, got {got}")
             if not (array.flags.c_contiguous and array.flags.aligned):
                 raise TypeError(f"{self.name}: array {k} must be C-contiguous and aligned")
-            if self.writes[k] and not array.flags.writeable:
+            if not array.flags.writeable and self.writes(k):
                 raise TypeError(f"{self.name} writes to array {k}, which is read-only")
         table = (ctypes.c_void_p * len(arrays))(*map(address, arrays))
         if self.steps == 1:
             self._call(table, 0, 1)
         else:
             self._tasks(ctypes.addressof(table))
+
+    def writes(self, k: int) -> bool:
+        """Whether the source stores anything in the k-th array, or hands it on."""
+        name = self.parameters[k]
+        stored = rf"\b{name}\[[^;]*\]\s*=[^=]|\({name}\+[^;]*\) =|\b{name}, "
+        return bool(re.search(stored, self.src))
 
     @functools.cached_property
     def _tasks(self) -> Tasks:

@@ -46,7 +46,14 @@ Terms = list[tuple[UOp, int]]
 
 
 def linear(x: UOp) -> tuple[Terms, int] | None:
-    """`x` as multiples plus a constant, or None when a step of it may wrap around."""
+    """`x` as multiples plus a constant, or None when a step of it may wrap around. Remembered."""
+    known = x.__dict__
+    if "linear" not in known:
+        known["linear"] = _linear(x)
+    return known["linear"]
+
+
+def _linear(x: UOp) -> tuple[Terms, int] | None:
     factors: dict[UOp, int] = {x: 1}  # a shared part is taken apart once, with its total factor
     terms, constant = [], 0
     for u in reversed(x.toposort(stop=lambda u: not _is_linear_step(u))):
@@ -293,7 +300,8 @@ simplify_rules = PatternMatcher([
 
 
 class _Memo(threading.local):
-    """What was simplified already: a kernel's passes come across most nodes many times."""
+    """What was simplified already: the passes of a plan's kernels come across most nodes many
+    times."""
 
     def __init__(self) -> None:
         self.done: dict[UOp, UOp] = {}
@@ -307,6 +315,7 @@ def simplify(u: UOp) -> UOp:
     return graph_rewrite(u, simplify_rules, _memo.done)
 
 
-def forget_simplified() -> None:
-    """Let go of the nodes that `simplify` remembers."""
-    _memo.done = {}
+def forget_simplified(beyond: int = 0) -> None:
+    """Let go of the nodes that `simplify` remembers, if they are more than `beyond`."""
+    if len(_memo.done) > beyond:
+        _memo.done = {}

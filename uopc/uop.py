@@ -196,19 +196,20 @@ class UOp:
 
         Below a node for which `stop` is true it does not look.
         """
-        order: list[UOp] = []
+        order: dict[UOp, None] = {}
         seen: set[UOp] = set()
-        stack: list[tuple[UOp, bool]] = [(self, False)]
+        stack = [self]
         while stack:
-            node, sources_done = stack.pop()
-            if sources_done:
-                order.append(node)
-            elif node not in seen:
-                seen.add(node)
-                stack.append((node, True))
-                if stop is None or not stop(node):
-                    stack.extend((s, False) for s in reversed(node.src) if s not in seen)
-        return order
+            node = stack[-1]
+            if node in seen:  # its sources are done
+                order[stack.pop()] = None
+                continue
+            seen.add(node)
+            if node.src and (stop is None or not stop(node)):
+                for s in reversed(node.src):
+                    if s not in seen:
+                        stack.append(s)
+        return list(order)
 
     def replace(self, src: tuple[UOp, ...] | None = None, arg: Any = ...) -> UOp:
         """This node with other sources, or another arg."""
