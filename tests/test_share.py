@@ -85,6 +85,8 @@ def test_a_condition_limits_an_index() -> None:
     assert Access(index_of(terms, j * 4 + k < 10)).digit(a, 10, 32) == Digit(a, 1, 32)
     assert Access(index_of(terms, j * 4 + k < 11)).digit(a, 10, 32) is None
     assert Access(index_of(terms, (j * 4 + k < 10) | (i < 3))).digit(a, 10, 32) is None
+    below = [i * 8, j * -1, UOp.const(1, dtypes.i64)]  # the row before, where j is 2
+    assert Access(index_of(below, j * -1 < 0)).digit(a, 8, 32) is None
 
 
 def random_index(rng: np.random.Generator) -> tuple[UOp, list[UOp]]:
