@@ -223,14 +223,15 @@ class _Planner:
 
     def plan(self) -> Plan:
         points, done = self.points()
-        made: list[Emitted] = []
+        made: dict[int, Emitted] = {}
         with loading() as load:
-            for kernel in self.shared(points) if self.level >= 2 else \
-                    map(self.emitter.kernel, points):
-                made.append(kernel)
+            for k, kernel in self.shared(points) if self.level >= 2 else \
+                    enumerate(map(self.emitter.kernel, points)):
+                made[k] = kernel
                 load(kernel.src)  # while the next one is lowered
         kernels = [Kernel(k.name, k.src, [self.ref(b) for b in k.buffers],
-                          Program(k.src, k.name), k.flops, k.outputs) for k in made]
+                          Program(k.src, k.name), k.flops, k.outputs)
+                   for _, k in sorted(made.items())]
         results = [(self.ref(base_buffer(done[r])), r.shape) for r in self.roots]
         return Plan(kernels, self.plan_storage["tmp"], self.plan_storage["out"], results)
 
@@ -252,8 +253,9 @@ class _Planner:
             done[u] = rebuilt
         return points, done
 
-    def shared(self, points: Sequence[Point]) -> Iterator[Emitted]:
-        """Kernels of the points that share loops."""
+    def shared(self, points: Sequence[Point]) -> Iterator[tuple[int, Emitted]]:
+        """Kernels of the points that share loops, each with its place. The largest come first:
+        they take the compiler longest."""
         point_of = {p.buffers[-1]: p for p in points}
         groups = share_loops([self.emitter.member(p) for p in points], target())
         readers: dict[UOp, set[int]] = {}
@@ -261,14 +263,14 @@ class _Planner:
             for m in group.members:
                 for b in m.buffers[:-1]:
                     readers.setdefault(b, set()).add(k)
-        for k, group in enumerate(groups):
+        for k, group in sorted(enumerate(groups), key=lambda g: -len(g[1].members)):
             members = [point_of[m.given] for m in group.members]
             if len(members) == 1:
-                yield self.emitter.kernel(members[0])
+                yield k, self.emitter.kernel(members[0])
                 continue
             private = {m.given for m in group.members if readers.get(m.given) == {k}
                        and m.given.arg.addrspace == "tmp"}
-            yield self.emitter.shared_kernel(group, members, private)
+            yield k, self.emitter.shared_kernel(group, members, private)
 
     def ref(self, buffer: UOp) -> Ref:
         """How the plan refers to a buffer; one that it has not seen gets a place."""
