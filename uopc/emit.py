@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence, Set
 from typing import Any, NamedTuple
 
 from uopc import config
-from uopc.opt.share import Group, Loops, Member, Shared
+from uopc.opt.share import Group, Loops, Member, Shared, size_in_step
 from uopc.passes import lower_loops, optimize_loops
 from uopc.rangeify import lower
 from uopc.render_c import Call, Function, render_c, render_function, render_shared
@@ -97,7 +97,7 @@ class Emitter:
 
     def shared_kernel(self, group: Group, points: Sequence[Point], private: Set[UOp]) -> Emitted:
         """A kernel of several points. What lies in `private` nobody else reads."""
-        sizes = {m.given: _size_in_step(m, shared)
+        sizes = {m.given: size_in_step(m, shared)
                  for m, shared in zip(group.members, group.chosen, strict=True)
                  if m.given in private}
         functions: list[Function] = []
@@ -129,17 +129,6 @@ def _lowered(body: UOp, out: UOp) -> UOp:
 def _render_shared(sink: UOp, name: str, shared: tuple[Shared, ...],
                    local: tuple[tuple[int, int], ...]) -> Function:
     return render_function(optimize_loops(sink, shared, dict(local)), name)
-
-
-def _size_in_step(m: Member, shared: Sequence[Shared]) -> int:
-    """Elements from the first to the last that a step stores."""
-    last = 0
-    for r, stride in m.loops.stored.strides.items():
-        last += stride * (r.arg[1] - 1)
-        for s in shared:
-            if s.digit.loop is r:
-                last -= stride * s.digit.inner * (s.digit.size - s.block)
-    return last + 1
 
 
 def _show(src: str) -> None:

@@ -119,6 +119,8 @@ def _with_packed_operands(reduce: UOp, machine: Target, shares: bool) -> UOp:
 def strides(x: UOp) -> list[int | None]:
     """By how much memory moves along each axis of `x`, if what it is a view of lies in memory as it
     is; None for an axis along which that is not one number."""
+    if 0 in x.shape:
+        return [None] * len(x.shape)
     base = _base(x)
     memory = UOp(Ops.BUFFER, (), ParamArg(0, x.dtype, base.shape, "layout"))
     out = UOp(Ops.BUFFER, (), ParamArg(1, x.dtype, x.shape, "layout"))

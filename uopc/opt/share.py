@@ -10,6 +10,7 @@ the rows that a product needs; it may be that a loop is shared in blocks.
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -79,7 +80,7 @@ class Access:
                 continue
             found = [(u.src[0] if u.op is Ops.CAST else u, f) for u, f in limited[0]]
             times = {terms.get(u, 0) / f for u, f in found}
-            if len(times) == 1 and min(times) > 0:
+            if len(times) == 1 and min(times) > 0 and min(f for _, f in found) > 0:
                 (factor,) = times
                 most = condition.src[1].arg.value - 1 - limited[1]
                 yield 0, int(factor * most)
@@ -207,20 +208,20 @@ def _own_axes(m: Member) -> list[Axis]:
 
 
 def _joined(first: Group, second: Group, machine: Target) -> Group | None:
-    """Two groups as one, if that is possible, and of use. The second reads what the first gives,
-    and its last member is the one that does."""
+    """Two groups as one, if that is possible, and of use. The second reads what the first gives."""
     members = [*first.members, *second.members]
-    reader = second.members[-1]
     if not all(m.loops.is_plain for m in members) or len(members) > machine.max_members or \
             any(g is not first and g.comes_after(first) for g in second.after) or \
             first.comes_after(second):
         return None
+    given = {m.given for m in first.members}
+    readers = [k for k, m in enumerate(second.members) if given.intersection(m.buffers[:-1])]
     axes = []
     for axis in first.axes:
-        digit = _digit_of(axis, first, reader)
-        theirs = [[digit]] if len(second.members) == 1 else \
-            [a.digits for a in second.axes if a.digits[-1] == digit]
-        if digit is not None and theirs:
+        wanted = {k: _digit_of(axis, first, second.members[k]) for k in readers}
+        theirs = [[wanted[0]]] if len(second.members) == 1 else \
+            [a.digits for a in second.axes if all(a.digits[k] == d for k, d in wanted.items())]
+        if None not in wanted.values() and theirs:
             axes.append(Axis(axis.size, [*axis.digits, *theirs[0]]))
     chosen = _choose(axes, members, machine)
     if chosen is None:
@@ -247,7 +248,7 @@ def _choose(axes: Sequence[Axis], members: Sequence[Member],
     best, least = None, None
     for depth in range(1, len(axes) + 1):
         last = axes[depth - 1].size
-        for block in (b for b in range(1, last) if last % b == 0):
+        for block in _divisors(last):
             chosen = [[Shared(a.digits[k], 1) for a in axes[:depth - 1]]
                       + [Shared(axes[depth - 1].digits[k], block)] for k in range(len(members))]
             cost = _cost(chosen, members, machine)
@@ -256,13 +257,33 @@ def _choose(axes: Sequence[Axis], members: Sequence[Member],
     return best
 
 
+def _divisors(n: int) -> list[int]:
+    """Those below `n`."""
+    low = [d for d in range(1, math.isqrt(n) + 1) if n % d == 0]
+    return [d for d in sorted({*low, *(n // d for d in low)}) if d < n]
+
+
+def size_in_step(m: Member, shared: Sequence[Shared]) -> int:
+    """Elements from the first to the last that a step stores."""
+    last = 0
+    for r, stride in m.loops.stored.strides.items():
+        last += stride * (r.arg[1] - 1)
+        for s in shared:
+            if s.digit.loop is r:
+                last -= stride * s.digit.inner * (s.digit.size - s.block)
+    return last + 1
+
+
 def _cost(chosen: Sequence[Sequence[Shared]], members: Sequence[Member],
           machine: Target) -> tuple | None:
     """To be as low as possible; None where it is not worth it."""
     steps = prod(s.digit.size // s.block for s in chosen[0])
     between = _most_alive(members) // steps
     products = [(m, c) for m, c in zip(members, chosen, strict=True) if m.loops.rows]
-    if steps < machine.min_shared_steps or between > machine.cache // 2:
+    local = sum(size_in_step(m, c) * m.given.dtype.size
+                for m, c in zip(members, chosen, strict=True))
+    if steps < machine.min_shared_steps or between > machine.cache // 2 or \
+            local > 2 * machine.cache:
         return None
     largest = max(m.loops.size for m in members)
     for m, parts in zip(members, chosen, strict=True):
