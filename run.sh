@@ -42,9 +42,7 @@ main_job() {
     out_dir=out
     set -- --out_dir=out "$@"
   fi
-  # Half of the default model's depth, and fewer steps, so that it ends within minutes. Options given
-  # on the command line come last and win.
-  python train/gpt.py --n_layer=2 --max_iters=700 --lr_decay_iters=700 --log_interval=25 "$@"
+  python train/gpt.py --log_interval=25 "$@"
   python train/sample.py --out_dir="$out_dir"
   echo "log: $(cd "$out_dir" && pwd)/log.jsonl"
 }

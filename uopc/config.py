@@ -9,7 +9,7 @@ import os
 
 VARIABLES = {
     "DEBUG": ("0", "1: a line per realize; 2: a line per kernel; 3: a warm run too; 4: the C"),
-    "OPT": ("1", "the optimizer level: 0 the textbook compiler, 1 fast loops"),
+    "OPT": ("2", "the optimizer level: 0 the textbook compiler, 1 fast loops, 2 fused kernels"),
     "SPEC": ("0", "1: check the graph against the stage's spec after every pass"),
     "GOMP_SPINCOUNT": ("10000", "how long idle threads of OpenMP spin before they sleep"),
     "DUMP": ("0", "1: print the loops of each new kernel after every pass"),

@@ -34,7 +34,7 @@ from uopc.plan import Kernel, Plan, Repeated, Storage
 from uopc.plan_cache import load_plan, store_plan
 from uopc.recording import note_run
 from uopc.runtime import Program, loading
-from uopc.simplify import forget_simplified
+from uopc.simplify import remembering
 from uopc.uop import ALU, MOVEMENT, Ops, ParamArg, UOp, prod
 
 __all__ = ["DEBUG", "Kernel", "Plan", "_flops", "_kernel_name", "base_buffer", "buffer_data",
@@ -180,10 +180,8 @@ def make_plan(roots: Sequence[UOp], fuse_reduce: bool = False,
         roots = stage_broadcast_compute(roots)
     if opt and opt >= 2 and not fuse_reduce:
         roots = _keep_costly(roots)
-    try:
+    with remembering():
         return _Planner(roots, inputs, fuse_reduce, opt or 0).plan(), inputs
-    finally:
-        forget_simplified()
 
 
 def _check_level(opt: int | None) -> None:

@@ -19,10 +19,8 @@ from uopc.opt.share import Shared
 from uopc.opt.transform import address_vectors, expand
 from uopc.pretty import pretty
 from uopc.rangeify import lower_movement
-from uopc.simplify import forget_simplified, simplify
+from uopc.simplify import remembering, simplify
 from uopc.uop import UOp
-
-REMEMBERED = 20_000  # nodes that were simplified, from kernel to kernel
 
 
 class Pass(NamedTuple):
@@ -81,10 +79,10 @@ def optimize_loops(sink: UOp, shared: Sequence[Shared] = (),
 
 
 def _run(kernel: UOp, passes: Sequence[Pass]) -> UOp:
-    forget_simplified(beyond=REMEMBERED)
-    for step in passes:
-        kernel = step.run(kernel)
-        spec.check(kernel, spec.loop_rules, step.name)
-        if config.read_int("DUMP"):
-            print(f"after {step.name}:\n{pretty(kernel)}\n", file=sys.stderr)
+    with remembering():
+        for step in passes:
+            kernel = step.run(kernel)
+            spec.check(kernel, spec.loop_rules, step.name)
+            if config.read_int("DUMP"):
+                print(f"after {step.name}:\n{pretty(kernel)}\n", file=sys.stderr)
     return kernel

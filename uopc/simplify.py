@@ -8,8 +8,10 @@ integers it asks `bounds` first.
 """
 from __future__ import annotations
 
+import contextlib
 import math
 import threading
+from collections.abc import Iterator
 
 from uopc.alu import fold
 from uopc.bounds import bounds, cannot_wrap
@@ -17,6 +19,7 @@ from uopc.dtype import ALL_DTYPES, dtypes
 from uopc.rewrite import PatternMatcher, UPat, graph_rewrite
 from uopc.uop import ALU, COMMUTATIVE, Ops, UOp
 
+REMEMBERED = 20_000  # nodes that were simplified, from kernel to kernel
 INTS = tuple(d for d in ALL_DTYPES if d.is_int)
 INEXACT = frozenset({Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.COS, Ops.TANH, Ops.ERF, Ops.POW})
 """Operations whose last bit is up to the C library: folding them could change a result."""
@@ -305,6 +308,7 @@ class _Memo(threading.local):
 
     def __init__(self) -> None:
         self.done: dict[UOp, UOp] = {}
+        self.users = 0  # of `remembering`
 
 
 _memo = _Memo()
@@ -315,7 +319,15 @@ def simplify(u: UOp) -> UOp:
     return graph_rewrite(u, simplify_rules, _memo.done)
 
 
-def forget_simplified(beyond: int = 0) -> None:
-    """Let go of the nodes that `simplify` remembers, if they are more than `beyond`."""
-    if len(_memo.done) > beyond:
+@contextlib.contextmanager
+def remembering() -> Iterator[None]:
+    """While this lasts `simplify` keeps what it came across, up to a limit."""
+    if len(_memo.done) > REMEMBERED:
         _memo.done = {}
+    _memo.users += 1
+    try:
+        yield
+    finally:
+        _memo.users -= 1
+        if not _memo.users:
+            _memo.done = {}
