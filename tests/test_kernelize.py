@@ -513,15 +513,15 @@ def test_an_interrupted_plan_is_not_kept(where: str, error: type[BaseException],
 
 
 def test_an_interrupted_run_can_be_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    y, launch, calls = ramp(4, 8).softmax(-1), _Launch.__call__, []
+    y, launch, calls = ramp(4, 8).softmax(-1), _Launch.run, []
 
-    def interrupt(self: _Launch, inputs: list[np.ndarray], outs: list[np.ndarray]) -> None:
-        calls.append(len(outs))
+    def interrupt(self: _Launch, addresses: np.ndarray) -> None:
+        calls.append(self.outs)
         if len(calls) == 1:
             raise KeyboardInterrupt
-        launch(self, inputs, outs)
+        launch(self, addresses)
 
-    monkeypatch.setattr(_Launch, "__call__", interrupt)
+    monkeypatch.setattr(_Launch, "run", interrupt)
     with pytest.raises(KeyboardInterrupt):
         y.realize()
     assert y.numpy().sum() == pytest.approx(4)  # the plan's lock is free again

@@ -11,6 +11,7 @@ VARIABLES = {
     "DEBUG": ("0", "1: a line per realize; 2: a line per kernel; 3: a warm run too; 4: the C"),
     "OPT": ("2", "the optimizer level: 0 the textbook compiler, 1 fast loops, 2 fused kernels"),
     "SPEC": ("0", "1: check the graph against the stage's spec after every pass"),
+    "PROFILE": ("0", "a file for a timeline of the process, in the trace-event format; 0: none"),
     "GOMP_SPINCOUNT": ("10000", "how long idle threads of OpenMP spin before they sleep"),
     "DUMP": ("0", "1: print the loops of each new kernel after every pass"),
     "CC": ("", "the C compiler, with arguments if needed; else gcc, clang or cc is looked for"),
@@ -36,7 +37,7 @@ def read_int(name: str) -> int:
 
 def explains() -> bool:
     """Whether messages are wanted that name the line of the user's program."""
-    return any(read(name) != "0" for name in ("DEBUG", "SPEC"))
+    return any(read(name) != "0" for name in ("DEBUG", "SPEC", "PROFILE"))
 
 
 def debug() -> int:

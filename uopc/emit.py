@@ -19,12 +19,14 @@ from uopc.uop import ALU, Ops, UOp, prod
 
 class Point(NamedTuple):
     """A body with its buffers numbered as a kernel's parameters, and the plan's buffers by these
-    numbers; the last one is what it writes. `is_asked` tells that the user wants it in memory."""
+    numbers; the last one is what it writes. `is_asked` tells that the user wants it in memory,
+    `line` where the user's program built it, if that was noted."""
 
     body: UOp
     out: UOp
     buffers: list[UOp]
     is_asked: bool
+    line: str
 
 
 class Emitted(NamedTuple):
@@ -35,6 +37,7 @@ class Emitted(NamedTuple):
     buffers: list[UOp]
     flops: int
     outputs: int
+    lines: tuple[str, ...]
 
 
 def kernel_name(body: UOp) -> str:
@@ -76,7 +79,7 @@ class Emitter:
     def kernel(self, p: Point) -> Emitted:
         name, src, alive = self.once(self._render, p.body, p.out)
         return Emitted(name, src, [p.buffers[k] for k in alive], count_flops(p.body),
-                       int(p.out.arg.slot in alive))
+                       int(p.out.arg.slot in alive), (p.line,) if p.line else ())
 
     def _render(self, body: UOp, out: UOp) -> tuple[str, str, list[int]]:
         """(name, C, the slots that the lowered program still uses) of a kernel's body."""
@@ -119,7 +122,8 @@ class Emitter:
                             {names[b]: (b.dtype, n) for b, n in sizes.items()}, calls)
         self.once(_show, src)
         return Emitted(name, src, params, sum(count_flops(p.body) for p in points),
-                       sum(b in given for b in params))
+                       sum(b in given for b in params),
+                       tuple([p.line for p in points if p.line]))
 
 
 def _lowered(body: UOp, out: UOp) -> UOp:

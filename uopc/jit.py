@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import threading
+import time
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -22,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from uopc import config
+from uopc import config, profile
 from uopc.composite import base_buffer, buffer_data, is_contiguous_buffer, new_buffer
 from uopc.counters import counters
 from uopc.kernelize import run_plan, run_repeated
@@ -62,6 +63,7 @@ class jit:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if current() is not None:  # part of a function that is recorded
             return self.function(*args, **kwargs)
+        start = time.perf_counter()
         leaves = [leaf for name, value in [*enumerate(args), *kwargs.items()]
                   for leaf in _leaves(value, f"argument {name}")]
         tensors = list({id(v): v for _, v in leaves if isinstance(v, Tensor)}.values())
@@ -71,7 +73,9 @@ class jit:
             program = self.programs.get(key)
             if program is not None and not program.is_stale:
                 program.check_numbers(self.function.__qualname__, numbers)
-                return program.replay(tensors)
+                result = program.replay(tensors)
+                profile.note("replay", start, function=self.function.__qualname__)
+                return result
             if key in self.programs:
                 return self._record(key, args, kwargs, numbers)
             with Recording(strict=False) as watching:
@@ -222,6 +226,7 @@ class _Program:
                     "a number is part of the graph. Pass what changes as a Tensor")
 
     def replay(self, given: list[Tensor]) -> Any:
+        start = time.perf_counter()
         values = self.values.copy()
         for slot, t in zip(self.given, given, strict=True):
             values[slot] = buffer_data(base_buffer(t._computed()))
@@ -236,6 +241,7 @@ class _Program:
             made = make()
             if slot is not None:
                 values[slot] = made
+        profile.note("schedule", start)
         if repeated is not None:
             repeated(values)
             counters.plan_hits += 1

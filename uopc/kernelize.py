@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 
 import numpy as np
 
-from uopc import config, spec
+from uopc import config, profile, spec
 from uopc.composite import base_buffer, buffer_data, is_contiguous_buffer, new_buffer
 from uopc.counters import counters
 from uopc.dtype import dtypes
@@ -228,7 +228,7 @@ class _Planner:
                 made[k] = kernel
                 load(kernel.src)  # while the next one is lowered
         kernels = [Kernel(k.name, k.src, [self.ref(b) for b in k.buffers],
-                          Program(k.src, k.name), k.flops, k.outputs)
+                          Program(k.src, k.name), k.flops, k.outputs, k.lines)
                    for _, k in sorted(made.items())]
         results = [(self.ref(base_buffer(done[r])), r.shape) for r in self.roots]
         return Plan(kernels, self.plan_storage["tmp"], self.plan_storage["out"], results)
@@ -246,7 +246,7 @@ class _Planner:
                 kind = "out" if u in self.root_homes else "tmp"
                 out = UOp(Ops.BUFFER, (), ParamArg(len(points), u.dtype, u.shape, kind))
                 points.append(_point(rebuilt.src[0] if u.op is Ops.STAGE else rebuilt, out,
-                                     u.op is Ops.STAGE and u.arg == "asked"))
+                                     u.op is Ops.STAGE and u.arg == "asked", spec.line_of(u)))
                 rebuilt = out
             done[u] = rebuilt
         return points, done
@@ -279,11 +279,11 @@ class _Planner:
         return self.refs[buffer]
 
 
-def _point(body: UOp, out: UOp, is_asked: bool) -> Point:
+def _point(body: UOp, out: UOp, is_asked: bool, line: str) -> Point:
     buffers = [v for v in body.toposort() if v.op is Ops.BUFFER] + [out]
     params = {v: UOp(Ops.BUFFER, (), v.arg._replace(slot=k, addrspace="kernel"))
               for k, v in enumerate(buffers)}
-    return Point(body.substitute(params), params[out], buffers, is_asked)
+    return Point(body.substitute(params), params[out], buffers, is_asked, line)
 
 
 # *** the cache, and running ***
@@ -330,6 +330,7 @@ def realize(roots: Sequence[UOp], fuse_reduce: bool = False,
             with _plans_lock:
                 reason = first_difference(key, order, _plans)
             print(f"uopc: new plan; {reason}", file=sys.stderr)
+        making = time.perf_counter()
         plan = load_plan(key) if opt else None
         if plan is None:
             plan, _ = make_plan(roots, fuse_reduce, opt)
@@ -337,15 +338,18 @@ def realize(roots: Sequence[UOp], fuse_reduce: bool = False,
                 store_plan(key, plan)
         _keep_plan(key, plan)
         counters.plan_time += time.perf_counter() - start
+        profile.note("make plan", making, plan=plan.number, kernels=len(plan.kernels))
     inputs = [u for u in order if u.op is Ops.BUFFER]
     arrays = [buffer_data(u) for u in inputs]
     needs = "" if hit or debug < 1 else _needs(plan, arrays)
     schedule_time = time.perf_counter() - start
     counters.schedule_time += schedule_time
+    profile.note("schedule", start, plan=plan.number, is_new=not hit)
     outs = run_plan(plan, arrays, f"plan {'hit' if hit else 'miss'}, schedule "
                                   f"{schedule_time * 1e3:.2f} ms", needs)
     results = _results(plan, inputs, outs)
     note_run(plan, inputs, results)
+    profile.note("realize", start, plan=plan.number)
     return results
 
 

@@ -6,14 +6,16 @@ It holds no UOps and no user's arrays, so it may be kept as long as one likes: a
 from __future__ import annotations
 
 import functools
+import itertools
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from uopc import profile
 from uopc.counters import counters
 from uopc.dtype import DType
 from uopc.liveness import place
@@ -22,12 +24,13 @@ from uopc.phases import Ref, phases
 from uopc.runtime import Program, Tasks
 
 Storage = tuple[DType, int]  # dtype, number of elements
+_numbers = itertools.count()
 
 
 @dataclass(frozen=True)
 class Kernel:
     """One C function and the arrays it is called with, of which it writes the last `outputs`.
-    `flops` counts its arithmetic."""
+    `flops` counts its arithmetic; `lines` ("file:line") built what it computes, if noted."""
 
     name: str
     src: str
@@ -35,6 +38,7 @@ class Kernel:
     program: Program
     flops: int
     outputs: int = 1
+    lines: tuple[str, ...] = ()
 
 
 @dataclass
@@ -58,6 +62,18 @@ class Plan:
         """Numbers of the kernels that may run at the same time, in order."""
         return phases([(k.refs[:len(k.refs) - k.outputs], k.refs[len(k.refs) - k.outputs:])
                        for k in self.kernels])
+
+    @functools.cached_property
+    def number(self) -> int:
+        """By which a timeline names it."""
+        return next(_numbers)
+
+    def bytes_used(self, kernel: Kernel, inputs: Sequence[np.ndarray]) -> int:
+        """Of all arrays that a kernel reads and writes, each counted once."""
+        sizes = {"in": [a.nbytes for a in inputs], **{
+            kind: [dtype.size * size for dtype, size in storage]
+            for kind, storage in (("tmp", self.temps), ("out", self.outs))}}
+        return sum(sizes[kind][i] for kind, i in set(kernel.refs))
 
     def _placed(self) -> tuple[list[int], int]:
         return place([dtype.size * size for dtype, size in self.temps],
@@ -100,14 +116,40 @@ class Plan:
             start = time.perf_counter()
             if debug >= 2 or len(self.kernels) < 2:
                 arrays = {"in": inputs, "tmp": self._storage, "out": outs}
-                for kernel in self.kernels:
+                for k, kernel in enumerate(self.kernels):
                     args = [arrays[kind][i] for kind, i in kernel.refs]
-                    _timed(kernel, args, debug) if debug >= 2 else kernel.program(*args)
+                    run = functools.partial(self._run_one, k, args, inputs)
+                    _timed(kernel, args, debug, run) if debug >= 2 else run()
             else:
-                self.launch(len(inputs))(inputs, outs)
-            counters.run_time += time.perf_counter() - start
-        counters.kernels += len(self.kernels)
+                launch = self.launch(len(inputs))
+                self._run_all(launch, launch.bind(inputs, outs), inputs)
+            self._note(start)
         return outs
+
+    def _run_one(self, k: int, args: list[np.ndarray], inputs: Sequence[np.ndarray]) -> None:
+        program, timeline = self.kernels[k].program, profile.timeline()
+        if timeline is None:
+            program(*args)
+        else:
+            log = program.new_log()
+            program(*args, log=log)
+            timeline.ran_kernels(self, inputs, [k], log)
+
+    def _run_all(self, launch: _Launch, addresses: np.ndarray,
+                 inputs: Sequence[np.ndarray]) -> None:
+        timeline = profile.timeline()
+        if timeline is None:
+            launch.run(addresses)
+        else:
+            log = launch.tasks.new_log()
+            launch.run(addresses, log)
+            timeline.ran_kernels(self, inputs, launch.tasks.order, log)
+
+    def _note(self, start: float) -> None:
+        """A run that began at `start` is done."""
+        counters.run_time += time.perf_counter() - start
+        counters.kernels += len(self.kernels)
+        profile.note("run plan", start, plan=self.number, kernels=len(self.kernels))
 
 
 class _Launch:
@@ -126,9 +168,6 @@ class _Launch:
                        if kind == "in"}
         self.tasks = Tasks([k.program for k in plan.kernels], plan.phases)
 
-    def __call__(self, inputs: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> None:
-        self.run(self.bind(inputs, outs))
-
     def bind(self, inputs: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> np.ndarray:
         """The addresses of all arrays: inputs, outs, temporaries."""
         if max(self.dtypes, default=-1) >= len(inputs):
@@ -144,9 +183,9 @@ class _Launch:
             raise TypeError(f"input {i} of a plan must be a C-contiguous array of {dtype}, "
                             f"got one of {array.dtype}")
 
-    def run(self, addresses: np.ndarray) -> None:
+    def run(self, addresses: np.ndarray, log: np.ndarray | None = None) -> None:
         table = addresses[self.places]
-        self.tasks(address(table))
+        self.tasks(address(table), log)
 
 
 class Repeated:
@@ -170,17 +209,16 @@ class Repeated:
             self.addresses[self.launch.inputs + k] = address(array)
         with self.plan._lock:
             start = time.perf_counter()
-            self.launch.run(self.addresses)
-            counters.run_time += time.perf_counter() - start
-        counters.kernels += len(self.plan.kernels)
+            self.plan._run_all(self.launch, self.addresses, self.kept)
+            self.plan._note(start)
 
 
-def _timed(kernel: Kernel, args: list[np.ndarray], debug: int) -> None:
+def _timed(kernel: Kernel, args: list[np.ndarray], debug: int, run: Callable[[], None]) -> None:
     """Run a kernel and print its time; from level 3 on once more, warm."""
     moved = sum(a.nbytes for a in args)
     for label in ("", " warm")[:2 if debug >= 3 else 1]:
         start = time.perf_counter()
-        kernel.program(*args)
+        run()
         seconds = time.perf_counter() - start
         print(f"    {kernel.name + label:<32} {seconds * 1e3:9.3f} ms "
               f"{kernel.flops / seconds / 1e9:8.2f} GFLOP/s {moved / seconds / 1e9:8.2f} GB/s",

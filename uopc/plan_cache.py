@@ -54,8 +54,9 @@ def store_plan(key: tuple, plan: Plan) -> None:
 
 
 def _wanted() -> bool:
-    """Not while somebody wants to see how a plan is made."""
-    return not (config.read_int("SPEC") or config.read_int("DUMP") or config.debug() >= 4)
+    """Not while somebody wants to see how a plan is made, or which lines its kernels are of."""
+    return not (config.read_int("SPEC") or config.read_int("DUMP") or config.debug() >= 4
+                or config.read("PROFILE") != "0")
 
 
 def _path(key: tuple) -> Path:

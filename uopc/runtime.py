@@ -30,7 +30,7 @@ from pathlib import Path
 
 import numpy as np
 
-from uopc import config
+from uopc import config, profile
 from uopc.counters import counters
 from uopc.dtype import ALL_DTYPES, DType
 from uopc.memory import address
@@ -264,6 +264,7 @@ def build(src: str) -> Path:
     with _lock:
         counters.objects_built += 1
         counters.compile_time += time.perf_counter() - start
+    profile.note("compile", start, function=(_SIGNATURE.findall(src) or [("launch", "")])[-1][0])
     return target
 
 
@@ -272,7 +273,7 @@ def loading() -> Iterator[Callable[[str], None]]:
     """Gives `load`, which compiles and loads a source in the background, as many at a time as
     there are cores. On leaving, all are there. Raises CompileError for the first that failed."""
     wanted: dict[str, Future] = {}
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(os.cpu_count(), "compiler") as pool:
 
         def load(src: str) -> None:
             if src not in _loaded and src not in wanted:
@@ -399,8 +400,9 @@ class Program:
         self._call.argtypes = [ctypes.c_void_p, ctypes.c_long, ctypes.c_long]
         self._call.restype = None
 
-    def __call__(self, *arrays: np.ndarray) -> None:
-        """Run on `arrays`. Raises TypeError for a wrong number, dtype or memory layout."""
+    def __call__(self, *arrays: np.ndarray, log: np.ndarray | None = None) -> None:
+        """Run on `arrays`. Raises TypeError for a wrong number, dtype or memory layout. `log` is
+        one of `new_log`, and filled as `Tasks` does."""
         if len(arrays) != len(self.dtypes):
             raise TypeError(f"{self.name} takes {len(self.dtypes)} arrays, got {len(arrays)}")
         for k, (array, dtype) in enumerate(zip(arrays, self.dtypes, strict=True)):
@@ -412,10 +414,13 @@ class Program:
             if not array.flags.writeable and self.writes(k):
                 raise TypeError(f"{self.name} writes to array {k}, which is read-only")
         table = (ctypes.c_void_p * len(arrays))(*map(address, arrays))
-        if self.steps == 1:
+        if self.steps == 1 and log is None:
             self._call(table, 0, 1)
         else:
-            self._tasks(ctypes.addressof(table))
+            self._tasks(ctypes.addressof(table), log)
+
+    def new_log(self) -> np.ndarray:
+        return self._tasks.new_log()
 
     def writes(self, k: int) -> bool:
         """Whether the source stores anything in the k-th array, or hands it on."""

@@ -145,5 +145,14 @@ def _admits(rule: Rule, u: UOp) -> bool:
 
 def built_at(u: UOp) -> str:
     """", built at file:line" when the node's origin was noted."""
-    origin = u.__dict__.get("origin")
-    return f", built at {origin[0]}:{origin[1]}" if origin else ""
+    line = line_of(u)
+    return f", built at {line}" if line else ""
+
+
+def line_of(u: UOp) -> str:
+    """"file:line" where the user's program built the node, or else what it is made of; "" where
+    that was not noted."""
+    if not UOp.track_origins:
+        return ""
+    origins = (v.__dict__.get("origin") for v in (u, *reversed(u.toposort())))
+    return next((f"{origin[0]}:{origin[1]}" for origin in origins if origin), "")

@@ -153,7 +153,8 @@ class UOp:
     track_origins = config.explains()  # note which line of the user's program built each node
     _cache: WeakValueDictionary[tuple, UOp] = WeakValueDictionary()
 
-    def __new__(cls, op: Ops, src: tuple[UOp, ...] = (), arg: Any = None) -> UOp:
+    def __new__(cls, op: Ops, src: tuple[UOp, ...] = (), arg: Any = None,
+                of: UOp | None = None) -> UOp:  # `of`: the node that it takes the place of
         argkey = _argkey(arg)
         key = (op, src, argkey)
         node = cls._cache.get(key)
@@ -171,7 +172,8 @@ class UOp:
                 put(node, "dtype", _dtype_of(op, src, arg))
                 put(node, "shape", _shape_of(op, src, arg))
                 if cls.track_origins:
-                    node.__dict__["origin"] = _user_line()
+                    node.__dict__["origin"] = \
+                        _user_line() if of is None else of.__dict__.get("origin")
                 cls._cache[key] = node
         return node
 
@@ -216,7 +218,7 @@ class UOp:
         src = self.src if src is None else src
         if src == self.src and arg is ...:
             return self
-        return UOp(self.op, src, self.arg if arg is ... else arg)
+        return UOp(self.op, src, self.arg if arg is ... else arg, self)
 
     def substitute(self, mapping: dict[UOp, UOp]) -> UOp:
         """The graph with every key of `mapping` replaced, top down: inside a replaced node, and
@@ -439,9 +441,11 @@ def _and(things: Iterable[Any]) -> str:
 
 
 def _user_line() -> tuple[str, int] | None:
-    """(file, line) of the nearest caller outside this package."""
+    """(file, line) of the nearest caller outside this package; None for what a planner makes."""
     frame = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        if frame.f_code.co_name == "make_plan":
+            return None
         frame = frame.f_back
     return (frame.f_code.co_filename, frame.f_lineno) if frame else None
 
