@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -57,10 +57,11 @@ def choose(logits: np.ndarray, temperature: float, top_k: int, rng: np.random.Ge
     return int(rng.choice(len(weights), p=weights / weights.sum()))
 
 
-def generate(model: GPT, tokens: list[int], options: argparse.Namespace,
-             rng: np.random.Generator) -> Iterator[int]:
-    """Yield `max_new_tokens` tokens that follow `tokens`."""
-    block, next_logits = model.config.block_size, jit(model.next_logits)
+def generate(model: GPT, tokens: list[int], options: argparse.Namespace, rng: np.random.Generator,
+             next_logits: Callable[[Tensor, Tensor], Tensor] | None = None) -> Iterator[int]:
+    """Yield `max_new_tokens` tokens that follow `tokens`. `next_logits` is the model's under jit,
+    recorded once for several samples."""
+    block, next_logits = model.config.block_size, next_logits or jit(model.next_logits)
     for _ in range(options.max_new_tokens):
         context = tokens[-block:]
         padded = np.zeros((1, block), np.int32)
@@ -106,10 +107,11 @@ def main(argv: list[str] | None = None) -> None:
         start = tokenizer.encode(options.start)
         if not start:
             raise ValueError("--start must not be empty: there is nothing to go on from")
+        next_logits = jit(model.next_logits)
         for number in range(options.num_samples):
             rng = np.random.default_rng((options.seed, number))
             print(options.start, end="", flush=True)
-            for text in as_text(generate(model, start, options, rng), tokenizer):
+            for text in as_text(generate(model, start, options, rng, next_logits), tokenizer):
                 print(text, end="", flush=True)
             print("\n---------------" if number + 1 < options.num_samples else "", flush=True)
     except KeyboardInterrupt:

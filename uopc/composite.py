@@ -20,7 +20,8 @@ _slots = itertools.count(1)
 
 def new_buffer(array: np.ndarray) -> UOp:
     """A fresh BUFFER that owns `array` (not copied; made C-contiguous if it is not)."""
-    array = np.ascontiguousarray(array).reshape(array.shape)
+    if not array.flags.c_contiguous:
+        array = np.ascontiguousarray(array).reshape(array.shape)
     buffer = UOp(Ops.BUFFER, (), ParamArg(next(_slots), from_np(array.dtype), array.shape))
     buffer.__dict__["np"] = array
     return buffer

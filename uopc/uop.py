@@ -129,7 +129,7 @@ def prod(sizes: Iterable[int]) -> int:
 
 def _argkey(arg: Any) -> Any:
     """A hashable key that tells 1, 1.0 and True apart, and 0.0 from -0.0; NaN equals itself."""
-    if arg is None or type(arg) is int:
+    if arg is None or type(arg) in (int, ParamArg):
         return arg
     if isinstance(arg, tuple):
         return (type(arg), *map(_argkey, arg))

@@ -18,6 +18,7 @@ from tasks import TASKS
 from training import gpt_of, weights_of
 
 from train.sample import generate
+from uopc.jit import jit
 from uopc.tensor import Tensor
 
 TASK = TASKS["default"]
@@ -33,13 +34,14 @@ class UopcSampling:
         Tensor.manual_seed(0)
         self.model = gpt_of(TASK)
         self.model.training = False
+        self.next_logits = jit(self.model.next_logits)
         self.contexts, self.rng = contexts, np.random.default_rng(0)
         self.endless = self.tokens([0] * TASK.block_size, ENDLESS)
 
     def tokens(self, start: list[int], count: int) -> Iterator[int]:
         options = argparse.Namespace(max_new_tokens=count, temperature=TEMPERATURE,
                                      top_k=TASK.vocab_size)
-        return generate(self.model, start, options, self.rng)
+        return generate(self.model, start, options, self.rng, self.next_logits)
 
     def __call__(self) -> None:
         count = TOKENS[self.contexts]
