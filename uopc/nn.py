@@ -81,7 +81,7 @@ class Embedding:
     """Rows of weight (n, dim) by integer index; standard normal at first."""
 
     def __init__(self, n: int, dim: int) -> None:
-        self.weight = Tensor.randn(n, dim, requires_grad=True)
+        self.weight = _parameter(Tensor.randn(n, dim))
 
     def __call__(self, index: Tensor) -> Tensor:
         """(...) → (..., dim). Raises IndexError for an index outside of 0..n-1."""
@@ -120,7 +120,13 @@ def dropout(x: Tensor, p: float) -> Tensor:
 
 
 def _uniform(shape: tuple[int, ...], bound: float) -> Tensor:
-    return Tensor(Tensor.rand(*shape) * (2 * bound) - bound, requires_grad=True)
+    return _parameter(Tensor.rand(*shape) * (2 * bound) - bound)
+
+
+def _parameter(start: Tensor) -> Tensor:
+    """A parameter whose first value is computed when it is needed, so not at all where it gets
+    another one before."""
+    return Tensor(np.zeros(start.shape, start.dtype.np), requires_grad=True).assign(start)
 
 
 # *** optimizers ***
