@@ -1,6 +1,6 @@
 """Benchmarks: `./run.sh bench`. Figures mean something only beside others of the same run.
 
-Without a part, for the GPT of `./run.sh` and for the default one: the time of a step and what it is
+Without a part, for a small GPT and for the default one: the time of a step and what it is
 made of, and what the first step costs with an empty and with a warm cache of objects. Where PyTorch
 is installed, the parts compare with it.
 """
@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 SLOWING = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")  # what would slow NumPy down
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-CONFIGS = ("run.sh", "default", "baby")
+CONFIGS = ("small", "default", "baby")
 PARTS = {
     "kernels": "single kernels, and NumPy's",
     "step": "a GPT's training step, its kernels, and the slowest of them",
@@ -89,7 +89,7 @@ def run_parts(parts: list[str], options: argparse.Namespace) -> None:
 
 
 def measure_starts(steps: int) -> None:
-    for name in ("run.sh", "default"):
+    for name in ("small", "default"):
         with tempfile.TemporaryDirectory() as cache:
             for state in ("empty", "warm"):
                 print(f"GPT {name}, {state} cache of objects", flush=True)

@@ -62,7 +62,7 @@ class MLPTask:
 
 Task = GPTTask | MLPTask
 TASKS = {
-    "run.sh": GPTTask(8, block_size=32, n_layer=2, n_head=2, n_embd=64),
+    "small": GPTTask(8, block_size=32, n_layer=2, n_head=2, n_embd=64),
     "default": GPTTask(12),
     "baby": GPTTask(4, block_size=256, n_layer=6, n_head=6, n_embd=384),
     "mlp": MLPTask(128, (784, 512, 256, 10)),
