@@ -6,7 +6,10 @@ BUFFER per root. Afterwards there are no STAGEs: each became a kernel's output.
     softmax(x)  →  r_4 (row maximum)   r_4 (row sum of exponentials)   e_4_8
 
 The textbook policy (level 0): a kernel ends at every root, STAGE and REDUCE; everything between is
-fused into its consumer, and an expensive expression that is broadcast gets a STAGE first.
+fused into its consumer, and an expensive expression that is broadcast gets a STAGE first. Level 1
+puts STAGEs on packed operands besides (`opt/layout.py`); level 2 keeps costly functions, computes
+short epilogues with their reduction (`opt/fuse.py`), and makes one kernel of several points that
+share a loop (`opt/share.py`).
 """
 from __future__ import annotations
 
@@ -21,12 +24,12 @@ import numpy as np
 from uopc import config, profile, spec
 from uopc.composite import base_buffer, buffer_data, is_contiguous_buffer, new_buffer
 from uopc.counters import counters
-from uopc.dtype import dtypes
 from uopc.emit import Emitted, Emitter, Point
 from uopc.emit import count_flops as _flops
 from uopc.emit import kernel_name as _kernel_name
 from uopc.explain import first_difference
-from uopc.opt.layout import pack_operands, reduce_in_parts, store_permuted, strides
+from uopc.opt.fuse import keep_costly, with_epilogues
+from uopc.opt.layout import pack_operands, reduce_in_parts, store_permuted
 from uopc.opt.share import share_loops
 from uopc.opt.target import target
 from uopc.phases import Ref
@@ -44,7 +47,6 @@ DEBUG = config.EnvInt("DEBUG")
 BROADCAST_FACTOR = 4      # an EXPAND that repeats less than this recomputes cheaply
 MIN_STAGED_WORK = 4096    # ALU operations below which a kernel of its own does not pay
 PLAN_LIMIT = 512          # plans kept; the one unused for longest goes first
-COSTLY = (Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.COS, Ops.TANH, Ops.ERF, Ops.POW)
 ENDS_A_KERNEL = (Ops.BUFFER, Ops.REDUCE, Ops.SCATTER, Ops.STAGE)
 
 StructureKey = tuple
@@ -75,62 +77,6 @@ def stage_broadcast_compute(roots: Sequence[UOp], factor: int = BROADCAST_FACTOR
                 and _fused_work(base) >= MIN_STAGED_WORK:
             targets.add(base)
     return UOp.wrap(roots, targets, UOp.stage)
-
-
-def _keep_costly(roots: Sequence[UOp]) -> list[UOp]:
-    """Put a STAGE on each function that several kernels would compute again, each for itself."""
-    homes = _homes(roots, fuse_reduce=False)
-    used_by: dict[UOp, set[UOp]] = {}  # the kernels of which it is a part
-    for u in reversed(UOp(Ops.SINK, tuple(roots)).toposort()):
-        kernels = {u} if u in homes else used_by.get(u, set())
-        for s in u.src:
-            used_by.setdefault(s, set()).update(kernels)
-    costly = [u for u, kernels in used_by.items() if u.op in COSTLY and len(kernels) > 1
-              and u not in homes and prod(u.shape) >= MIN_STAGED_WORK]
-    return UOp.wrap(roots, costly, UOp.stage)
-
-
-def _with_epilogues(roots: Sequence[UOp]) -> set[UOp]:
-    """The reductions to be computed where they are used: in one place, by a short expression of the
-    same shape, whose other operands can be read as the reduction's result is computed."""
-    homes = _homes(roots, fuse_reduce=False)
-    order = UOp(Ops.SINK, tuple(roots)).toposort()
-    users: dict[UOp, list[UOp]] = {}
-    for u in order:
-        for s in u.src:
-            users.setdefault(s, []).append(u)
-    found: dict[UOp, UOp] = {}  # by the node that ends the expression
-    for u in order:
-        if u.op is Ops.REDUCE and u.shape and u not in roots:
-            end = _epilogue_of(u, users, homes)
-            if end is not None and (end not in found
-                                    or prod(found[end].src[0].shape) < prod(u.src[0].shape)):
-                found[end] = u
-    return set(found.values())
-
-
-def _epilogue_of(reduce: UOp, users: Mapping[UOp, list[UOp]],
-                 homes: Mapping[UOp, UOp]) -> UOp | None:
-    """The node that ends the expression in which the reduction is used, if it is a fitting one."""
-    ends, body, todo = set(), set(), [reduce]
-    while todo:
-        for u in users.get(todo.pop(), ()):
-            if u.op not in ALU and not (u.op is Ops.STAGE and homes.get(u) is u):
-                return None
-            body.add(u)
-            if homes.get(u) is u:
-                ends.add(u)
-            elif u not in todo:
-                todo.append(u)
-    if len(ends) != 1:
-        return None
-    (end,) = ends
-    work = [u for u in end.toposort(stop=lambda u: u in homes and u is not end) if u.op in ALU]
-    others = {s for u in body for s in u.src} - body - {reduce}
-    fits = len(work) <= target().short_body and all(
-        u.dtype in (reduce.dtype, dtypes.bool) and u.op not in COSTLY for u in work) and all(
-        s.op is Ops.CONST or s.dtype is reduce.dtype and strides(s)[-1] in (0, 1) for s in others)
-    return end if work and fits else None
 
 
 def _homes(roots: Sequence[UOp], fuse_reduce: bool,
@@ -179,7 +125,7 @@ def make_plan(roots: Sequence[UOp], fuse_reduce: bool = False,
     if not fuse_reduce:
         roots = stage_broadcast_compute(roots)
     if opt and opt >= 2 and not fuse_reduce:
-        roots = _keep_costly(roots)
+        roots = keep_costly(roots, _homes(roots, fuse_reduce=False), MIN_STAGED_WORK)
     with remembering():
         return _Planner(roots, inputs, fuse_reduce, opt or 0).plan(), inputs
 
@@ -212,8 +158,9 @@ class _Planner:
     def __init__(self, roots: Sequence[UOp], inputs: Sequence[UOp], fuse_reduce: bool,
                  level: int) -> None:
         self.roots, self.level = roots, level
-        inlined = _with_epilogues(roots) if level >= 2 and not fuse_reduce else set()
-        self.homes = _homes(roots, fuse_reduce, inlined)
+        self.homes = _homes(roots, fuse_reduce)
+        if level >= 2 and not fuse_reduce:
+            self.homes = _homes(roots, fuse_reduce, with_epilogues(roots, self.homes))
         self.root_homes = {self.homes[r] for r in roots}
         self.refs: dict[UOp, Ref] = {u: ("in", i) for i, u in enumerate(inputs)}
         self.plan_storage: dict[str, list[Storage]] = {"tmp": [], "out": []}
