@@ -29,7 +29,7 @@ die() {
   exit "${2:-1}"
 }
 
-# ---- what the commands run; main_job is the place to tune the default training ----
+# ---- what the commands run ----
 
 main_job() {
   local out_dir="" argument previous=""

@@ -1,6 +1,7 @@
 """`@jit`: what is replayed is what the function would have computed."""
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import numpy as np
@@ -384,3 +385,48 @@ def test_a_training_step_is_recorded_once() -> None:
     for k in range(6):
         step(tensor(16, 4, seed=k), tensor(16, 1, seed=k)).item()
     assert len(calls) == 2
+
+
+def test_a_state_may_be_read_by_another_thread_meanwhile() -> None:
+    p, q = (Tensor(np.zeros(300_000, np.float32)) for _ in range(2))
+
+    @jit
+    def step() -> None:
+        p.assign(p + 1)
+        q.assign(q + p)
+
+    for _ in range(6):
+        step()
+    done = threading.Event()
+
+    def read() -> None:
+        while not done.is_set():
+            p.numpy()
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for _ in range(200):
+        step()
+    done.set()
+    reader.join()
+    assert p.numpy()[0] == 206 and q.numpy()[0] == 206 * 207 / 2
+
+
+def test_a_state_may_be_an_index() -> None:
+    table, position = Tensor(np.arange(20, dtype=np.float32)), Tensor(np.array([0], np.int32))
+
+    @jit
+    def step(x: Tensor) -> Tensor:
+        out = table[position] + x
+        position.assign(position + 1)
+        return out
+
+    assert [step(Tensor([0.5])).item() for _ in range(20)] == [k + 0.5 for k in range(20)]
+    with pytest.raises(IndexError, match="20"):
+        step(Tensor([0.5]))
+
+
+def test_a_plan_of_no_kernels_is_replayed() -> None:
+    same = jit(lambda x: x.contiguous())
+    for k in range(6):
+        assert same(Tensor([k, 1.0])).numpy().tolist() == [k, 1.0]

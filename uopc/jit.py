@@ -256,13 +256,19 @@ class _Program:
                 buffers[slot] = new_buffer(values[slot])
             return buffers[slot] if buffers[slot].shape == shape else buffers[slot].reshape(shape)
 
-        self.turn ^= 1
         if repeated is None:
             for state in self.states:
                 if state.alone:
-                    state.keep(values[state.after])
-                else:
-                    _set(state.tensor, buffer(state.after, state.shape))
+                    state.arrays[self.turn ^ 1] = values[state.after].reshape(state.shape)
+        self.turn ^= 1  # from here on the states that are private have their new values
+        seen = [state for state in self.states if not state.is_private]
+        for state in seen:
+            if state.alone:
+                state.keep()
+            else:
+                _set(state.tensor, buffer(state.after, state.shape))
+        if seen:
+            self.repeated = [None, None]
         if self.repeated[self.turn] is None:
             self.prepare(values)
         for position, slot, shape in self.assigned:
@@ -285,8 +291,10 @@ class _Program:
 
     def prepare(self, values: list[np.ndarray | None]) -> None:
         """For the next call: a run that finds the states where they will be then."""
+        checked = {slot for slot, _ in self.checks}
         if len(self.runs) == 1 and self.runs[0][0] is not None and \
-                all(state.is_private and state.spare() is not None for state in self.states):
+                all(state.is_private and state.spare() is not None
+                    and not checked & {state.before, state.after} for state in self.states):
             self.repeated[self.turn] = _Repeated(self, values)
 
 
@@ -307,7 +315,7 @@ class _Repeated:
         arrays = [values[slot] if a is None else a for slot, a in zip(inputs, fixed, strict=True)]
         self.slots = inputs
         self.known = {i: a for i, a in enumerate(fixed) if a is not None}
-        self.run = Repeated(self.plan, arrays, self.plan.empty_outs(spare))
+        self.run = Repeated(self.plan, arrays, spare, self.known)
 
     def __call__(self, values: list[np.ndarray | None]) -> None:
         outs = {k: empty_array((self.plan.outs[k][1],), self.plan.outs[k][0].np)
@@ -339,6 +347,7 @@ class _State:
         return self.tensor._held is self.value
 
     def _value(self) -> np.ndarray:
+        self.program.repeated = [None, None]
         turn = self.program.turn
         array, self.arrays[turn] = self.arrays[turn], None
         return array
@@ -353,13 +362,10 @@ class _State:
         self.arrays = [None, None]
         return buffer_data(base_buffer(self.tensor._computed()))
 
-    def keep(self, array: np.ndarray) -> None:
-        """After the program's turn: the array is what the tensor holds."""
-        turn = self.program.turn
-        if not self.is_private:
-            _set(self.tensor, self.tensor.uop)
-            self.arrays[turn ^ 1] = None
-        self.arrays[turn] = array.reshape(self.shape)
+    def keep(self) -> None:
+        """After the program's turn: let the tensor, whose value somebody has, hold the new one."""
+        _set(self.tensor, self.tensor.uop)
+        self.arrays[self.program.turn ^ 1] = None
         self.tensor._held = self.value
 
 

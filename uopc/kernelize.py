@@ -1,7 +1,8 @@
 """Where the graph is cut into kernels, and the cache of what came of it.
 
 In: the roots of a shape graph. Out: a Plan, cached under the *structure* of the graph, and one
-BUFFER per root. Afterwards there are no STAGEs: each became a kernel's output.
+BUFFER per root. Afterwards there are no STAGEs: each became a kernel's output, or memory of its
+own.
 
     softmax(x)  →  r_4 (row maximum)   r_4 (row sum of exponentials)   e_4_8
 

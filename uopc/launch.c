@@ -94,25 +94,25 @@ static void work(job* j, long me, long phases, const long* ends, counter* counte
   }
 }
 
+static int is_child = 0;  /* a forked one has none of its parent's threads */
+
 extern long threads(void) {
 #ifdef _OPENMP
-  return omp_get_max_threads();
+  return is_child ? 1 : omp_get_max_threads();
 #else
   return 1;
 #endif
 }
 
-/* For a forked child, which has none of its parent's threads. */
 extern void one_thread(void) {
-#ifdef _OPENMP
-  omp_set_num_threads(1);
-#endif
+  is_child = 1;
 }
 
 /* Run phases of tasks, none of them empty; ends[p] is the first task that is not of phase p. `log`
    is NULL, or has room for every chunk. */
 extern void launch(long threads, long phases, const long* ends, const task* tasks, void** arrays,
                    span* log) {
+  if (is_child) threads = 1;
   job j = {tasks, arrays, threads, log, 0};
 #ifdef _OPENMP
   size_t size = phases*(threads+1)*sizeof(counter);

@@ -1,7 +1,8 @@
 """Where a plan's temporaries lie: those that are not alive together share memory.
 
-A temporary is alive from the kernel that writes it to the last one that reads it, both included,
-so what a kernel reads and what it writes never overlap.
+Kernels run in steps, the phases of a plan, those of one step at the same time. A temporary is alive
+from the step that writes it to the last one that reads it, both included, so whatever is used in
+one step never overlaps.
 
     k0: t0 = f(x)    k1: t1 = g(t0)    k2: t2 = h(t1)   →  t0 and t2 start at 0, t1 behind them
 """
@@ -11,11 +12,11 @@ from collections.abc import Sequence
 
 from uopc.memory import LINE
 
-Use = Sequence[int]  # the temporaries that a kernel reads or writes
+Use = Sequence[int]  # the temporaries that a step's kernels read or write
 
 
 def lifetimes(uses: Sequence[Use]) -> dict[int, tuple[int, int]]:
-    """For each temporary its (first, last) kernel."""
+    """For each temporary its (first, last) step."""
     found: dict[int, tuple[int, int]] = {}
     for k, used in enumerate(uses):
         for t in used:
@@ -25,7 +26,7 @@ def lifetimes(uses: Sequence[Use]) -> dict[int, tuple[int, int]]:
 
 def place(sizes: Sequence[int], uses: Sequence[Use]) -> tuple[list[int], int]:
     """(the offset of each temporary, the bytes that all need together), from their sizes in bytes
-    and what each kernel uses. At each kernel a new one takes the smallest gap that it fits into;
+    and what each step uses. At each step a new one takes the smallest gap that it fits into;
     offsets are multiples of a line of the cache."""
     alive = lifetimes(uses)
     offsets, end = [0] * len(sizes), 0

@@ -52,10 +52,11 @@ FINISH = (
 VECTORS = (
     Pass("address_vectors", address_vectors, "a contiguous access reads base + lane"),
 )
+FAST = WIDE + OPTIMIZE + FINISH + VECTORS
 PASSES: dict[int, tuple[Pass, ...]] = {
     0: LOWER + FINISH,
-    1: WIDE + OPTIMIZE + FINISH + VECTORS,
-    2: WIDE + OPTIMIZE + FINISH + VECTORS,
+    1: FAST,
+    2: FAST,  # with `optimize_shared` in the place of `optimize` where kernels share a loop
 }
 
 

@@ -1,7 +1,8 @@
 """A Plan: the kernels of one graph, in order, with the storage they pass values through.
 
 It holds no UOps and no user's arrays, so it may be kept as long as one likes: arrays come in with
-`run` and go out as its result. Temporaries belong to the plan and are used again by every run.
+`run` and go out as its result (a `Repeated` run does hold its own). Temporaries belong to the plan
+and are used again by every run.
 """
 from __future__ import annotations
 
@@ -191,12 +192,16 @@ class _Launch:
 class Repeated:
     """A plan's run of which most arrays are the same every time: their addresses are known."""
 
-    def __init__(self, plan: Plan, inputs: Sequence[np.ndarray],
-                 outs: Sequence[np.ndarray]) -> None:
-        self.plan, self.launch = plan, plan.launch(len(inputs))
-        self.kept = [*inputs, *outs]
+    def __init__(self, plan: Plan, inputs: Sequence[np.ndarray], outs: Mapping[int, np.ndarray],
+                 fixed: Mapping[int, np.ndarray]) -> None:
+        """The `fixed` ones of the inputs and all of `outs`, by number, are those of every run."""
+        nothing = np.empty(0, np.uint8)
+        self.plan, self.kept = plan, [*fixed.values(), *outs.values()]
+        self.like = [np.broadcast_to(a.dtype.type(), a.shape) for a in inputs]  # of their sizes
         with plan._lock:
-            self.addresses = self.launch.bind(inputs, outs).copy()
+            self.launch = plan.launch(len(inputs))
+            bound = self.launch.bind(inputs, [outs.get(k, nothing) for k in range(len(plan.outs))])
+            self.addresses = bound.copy()
 
     def run(self, inputs: Mapping[int, np.ndarray], outs: Mapping[int, np.ndarray]) -> None:
         """Run with these inputs and outs, by number; the others are those of before. Raises
@@ -209,7 +214,7 @@ class Repeated:
             self.addresses[self.launch.inputs + k] = address(array)
         with self.plan._lock:
             start = time.perf_counter()
-            self.plan._run_all(self.launch, self.addresses, self.kept)
+            self.plan._run_all(self.launch, self.addresses, self.like)
             self.plan._note(start)
 
 

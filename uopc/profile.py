@@ -77,7 +77,7 @@ class Timeline:
             return
         if plan.number not in self.plans:
             self.plans[plan.number] = self._works(plan, inputs)
-        rows[:, 0] = np.array(order)[rows[:, 0]]
+        rows[:, 0] = np.array(order, np.int64)[rows[:, 0]]
         self.ran.append((self._thread(), plan.number, rows))
 
     def _works(self, plan: Plan, inputs: Sequence[np.ndarray]) -> list[Work]:
@@ -100,7 +100,8 @@ class Timeline:
 
     def _thread(self) -> int:
         thread = threading.current_thread()
-        return self.threads.setdefault((thread.ident, thread.name), len(self.threads))
+        with self.lock:
+            return self.threads.setdefault((thread.ident, thread.name), len(self.threads))
 
     def events(self) -> Iterator[Event]:
         """All in order of time, which begins with 0; before them the threads' names."""

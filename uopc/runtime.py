@@ -325,7 +325,7 @@ LAUNCH = (Path(__file__).parent / "launch.c").read_text()
 
 @functools.cache
 def launcher() -> ctypes.CDLL:
-    """The library of `launch.c`: `launch` and `threads`. No types are checked."""
+    """The library of `launch.c`: `launch`, `threads`, `one_thread`. No types are checked."""
     library = _load(LAUNCH)
     library.launch.argtypes = [ctypes.c_long, ctypes.c_long, *[ctypes.c_void_p] * 4]
     library.launch.restype = None
@@ -445,7 +445,7 @@ class Tasks:
         self.order = [k for phase in phases for k in phase]
         rows = [(programs[k].entry, first[k], programs[k].steps,
                  min(programs[k].steps, CHUNKS * self.threads)) for k in self.order]
-        self.tasks = np.array(rows, np.int64)
+        self.tasks = np.array(rows, np.int64).reshape(-1, 4)
         self.ends = np.cumsum([len(phase) for phase in phases], dtype=np.int64)
         self.at = address(self.ends), address(self.tasks)
 

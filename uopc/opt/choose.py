@@ -8,8 +8,8 @@ and no operation is special.
   product), the second is unrolled too: a tile of accumulators stays in registers.
 * Otherwise a reduction along which accesses are contiguous gets vector accumulators.
 * Long sums of f32 are taken in blocks, so that they keep their accuracy.
-* The outermost loop is shared out to threads if the work pays for it. A reduction never is, so the
-  number of threads cannot change a result.
+* The outermost loop is shared out to threads if the work pays for it, or is the one that several
+  kernels share (`share.py`). A reduction never is, so the number of threads cannot change a result.
 """
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _optimized(statements: Sequence[UOp], numbers: Numbers, machine: Target) -> 
 
 def _with_shared_loops(parts: Sequence[Nest], numbers: Numbers) -> list[UOp]:
     """Parts of one statement whose outermost loops take equal steps through the result take them
-    together: threads are started once, and what is read for one part is there for the next.
+    together: what is read for one part is there for the next.
 
         for r: A(r);  for s: B(s)   →   for r: { A(r); B(r) }
     """

@@ -283,8 +283,8 @@ def _cost(chosen: Sequence[Sequence[Shared]], members: Sequence[Member],
     read = {b for m in members for b in m.buffers[:-1]}
     local = sum(size_in_step(m, c) * m.given.dtype.size
                 for m, c in zip(members, chosen, strict=True) if m.given in read)
-    if steps < machine.min_shared_steps or between > machine.cache // 2 or \
-            local > 2 * machine.cache:
+    if steps < machine.min_shared_steps or between > machine.max_between or \
+            local > machine.max_local:
         return None
     largest = max(m.loops.size for m in members)
     for m, parts in zip(members, chosen, strict=True):
