@@ -95,15 +95,16 @@ def macros(command: tuple[str, ...]) -> frozenset[str]:
     return frozenset(line.split()[1] for line in _probe(command)[1] if line.startswith("#define"))
 
 
+OPENMP_PROBE = "#include <omp.h>\nint f(void) { return omp_get_max_threads(); }\n"
+
+
 @functools.cache
 def openmp(command: tuple[str, ...]) -> bool:
-    """True when the compiler can build and link programs with OpenMP."""
-    with tempfile.TemporaryDirectory() as scratch:
-        source = Path(scratch, "probe.c")
-        source.write_text("#include <omp.h>\nint f(void) { return omp_get_max_threads(); }\n")
-        probe = _run([*command, "-fopenmp", "-fPIC", "-shared", str(source), "-o",
-                      str(Path(scratch, "probe.so"))])
-    return probe.returncode == 0
+    """True when the compiler can build and link programs with OpenMP; the probe stays on disk."""
+    try:
+        return build(OPENMP_PROBE).exists()
+    except CompileError:
+        return False
 
 
 def flags_of(src: str) -> tuple[str, ...]:
@@ -112,7 +113,8 @@ def flags_of(src: str) -> tuple[str, ...]:
     if "vector_size" in src:
         flags = tuple("-ffp-contract=fast" if f.startswith("-ffp-contract") else f for f in flags)
         flags += () if "__clang__" in macros(compiler()) else NOT_NEEDED
-    return (*flags, "-fopenmp") if "#pragma omp" in src and openmp(compiler()) else flags
+    wants_threads = src == OPENMP_PROBE or "#pragma omp" in src and openmp(compiler())
+    return (*flags, "-fopenmp") if wants_threads else flags
 
 
 def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
