@@ -101,16 +101,13 @@ class Plan:
             self._launch = _Launch(self, inputs, self._storage)
         return self._launch
 
-    def empty_outs(self, spare: Mapping[int, np.ndarray]) -> list[np.ndarray]:
-        """Flat arrays for the outs, new ones but for those in `spare`, by number."""
-        return [spare[k] if k in spare else empty_array((size,), dtype.np)
-                for k, (dtype, size) in enumerate(self.outs)]
-
     def run(self, inputs: Sequence[np.ndarray], debug: int = 0,
             spare: Mapping[int, np.ndarray] | None = None) -> list[np.ndarray]:
         """Run every kernel on `inputs`; returns the outs as flat arrays, new ones but for those in
         `spare`, by number. Raises TypeError for an input of a wrong dtype or memory layout."""
-        outs = self.empty_outs(spare or {})
+        spare = spare or {}
+        outs = [spare[k] if k in spare else empty_array((size,), dtype.np)
+                for k, (dtype, size) in enumerate(self.outs)]
         with self._lock:  # two threads may run one plan, but not on the same temporaries
             if self._storage is None:
                 self._storage = self._shared_storage()

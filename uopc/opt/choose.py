@@ -217,9 +217,10 @@ def _tiles(nest: Nest, r: UOp, height: int, numbers: Numbers) -> list[tuple[Nest
     size = r.arg[1]
     count = -(-size // height)
     low = count * height - size
-    if low in (0, count) or low > count:
-        return pieces(nest, r, height if low else min(height, size), numbers) \
-            if low != count else [(nest, height - 1)]
+    if low == count:
+        return [(nest, height - 1)]
+    if low == 0 or low > count:
+        return pieces(nest, r, height, numbers)
     high, rest = partition(nest, r, (count - low) * height, numbers)
     return [(high, height), (rest, height - 1)]
 

@@ -245,7 +245,8 @@ def _digit_of(axis: Axis, group: Group, m: Member) -> Digit | None:
 def _choose(axes: Sequence[Axis], members: Sequence[Member],
             machine: Target) -> list[list[Shared]] | None:
     """For each member what it shares; None if nothing would be gained."""
-    best, least = None, None
+    best: list[list[Shared]] | None = None
+    least: tuple[float, int] | None = None
     for depth in range(1, len(axes) + 1):
         last = axes[depth - 1].size
         for block in _divisors(last):
@@ -275,8 +276,8 @@ def size_in_step(m: Member, shared: Sequence[Shared]) -> int:
 
 
 def _cost(chosen: Sequence[Sequence[Shared]], members: Sequence[Member],
-          machine: Target) -> tuple | None:
-    """To be as low as possible; None where it is not worth it."""
+          machine: Target) -> tuple[float, int] | None:
+    """To be as low as possible: bytes or wasted time, then steps. None where it is not worth it."""
     steps = prod(s.digit.size // s.block for s in chosen[0])
     between = _most_alive(members) // steps
     products = [(m, c) for m, c in zip(members, chosen, strict=True) if m.loops.rows]
@@ -291,7 +292,7 @@ def _cost(chosen: Sequence[Sequence[Shared]], members: Sequence[Member],
         left = {r: r.arg[1] for r in m.loops.loops}
         for s in parts:
             left[s.digit.loop] //= s.digit.size // s.block
-        if m.loops.lanes is not None and m.loops.size * 16 > largest and \
+        if m.loops.lanes is not None and m.loops.size * machine.small_part > largest and \
                 left[m.loops.lanes] < min(m.loops.lanes.arg[1], machine.min_shared_lanes):
             return None
     if not products:

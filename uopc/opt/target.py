@@ -38,6 +38,7 @@ class Target:
     max_members: int = 32              # kernels that share a loop
     min_shared_steps: int = 8          # of that loop
     min_shared_rows: int = 24          # of a product that are left in a step
+    small_part: int = 16               # times smaller than the largest: may do without vectors
     min_shared_lanes: int = 64         # elements of a vector loop that are left in a step
 
     def lanes(self, width: int) -> int:
