@@ -430,3 +430,34 @@ def test_a_plan_of_no_kernels_is_replayed() -> None:
     same = jit(lambda x: x.contiguous())
     for k in range(6):
         assert same(Tensor([k, 1.0])).numpy().tolist() == [k, 1.0]
+
+
+@pytest.mark.parametrize("threaded", [False, True])
+def test_two_functions_may_assign_one_tensor(threaded: bool) -> None:
+    p, seen = Tensor(np.zeros(50_000, np.float32)), []
+
+    @jit
+    def add() -> None:
+        p.assign(p + 1)
+
+    @jit
+    def shift() -> Tensor:
+        p.assign(p + 0)
+        return p.max()
+
+    for _ in range(4):
+        add()
+        shift()
+    if threaded:  # who assigns last wins, so a step may be lost; nothing else may happen
+        other = threading.Thread(target=lambda: [shift().item() for _ in range(200)])
+        other.start()
+        for _ in range(200):
+            add()
+        other.join()
+        value = p.numpy()
+        assert (value == value[0]).all() and 4 <= value[0] <= 204 and value[0] % 1 == 0
+    else:
+        for _ in range(20):
+            add()
+            seen.append(shift().item())
+        assert seen == [float(k) for k in range(5, 25)]

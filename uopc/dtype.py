@@ -82,12 +82,14 @@ def _by_name(name: str) -> DType:
     return getattr(dtypes, name)
 
 
+_of_np = {dtype.np: dtype for dtype in ALL_DTYPES}
+
+
 def from_np(np_dtype: np.dtype | type) -> DType:
     """The DType of a NumPy dtype. Raises TypeError for a type that uopc does not have."""
     wanted = np.dtype(np_dtype)
-    for dtype in ALL_DTYPES:
-        if dtype.np == wanted:
-            return dtype
+    if (dtype := _of_np.get(wanted)) is not None:
+        return dtype
     names = ", ".join(str(d.np) for d in ALL_DTYPES)
     raise TypeError(f"uopc has no dtype {wanted}; convert the array first to one of: {names}")
 

@@ -82,7 +82,8 @@ class Indexing:
         low, high = bounds(u)
         if low < 0 or high >= size:
             def check(values: np.ndarray) -> None:
-                if not values.size or (values.min() >= 0 and values.max() < size):
+                unsigned = values.view(f"u{values.itemsize}")  # in which negative ones are large
+                if not values.size or np.maximum.reduce(unsigned, axis=None) < size:
                     return
                 bad = (values < (-size if negative else 0)) | (values >= size)
                 bad &= values != (size if allowed is None else allowed)

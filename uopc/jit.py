@@ -26,7 +26,7 @@ import numpy as np
 from uopc import config, profile
 from uopc.composite import base_buffer, buffer_data, is_contiguous_buffer, new_buffer
 from uopc.counters import counters
-from uopc.kernelize import run_plan, run_repeated
+from uopc.kernelize import run_plan, say_run
 from uopc.memory import address, empty_array
 from uopc.plan import Repeated
 from uopc.recording import Recording, current, note_assignment
@@ -34,6 +34,7 @@ from uopc.tensor import Tensor
 from uopc.uop import Ops, UOp
 
 Key = tuple
+NUMBERS = (bool, int, float)
 MAX_PROGRAMS = 16  # of one function; beyond, the oldest goes
 
 
@@ -64,23 +65,26 @@ class jit:
         if current() is not None:  # part of a function that is recorded
             return self.function(*args, **kwargs)
         start = time.perf_counter()
-        leaves = [leaf for name, value in [*enumerate(args), *kwargs.items()]
-                  for leaf in _leaves(value, f"argument {name}")]
-        tensors = list({id(v): v for _, v in leaves if isinstance(v, Tensor)}.values())
-        numbers = [(path, v) for path, v in leaves if isinstance(v, (bool, int, float))]
-        key = _outline((args, kwargs), {id(t): k for k, t in enumerate(tensors)})
+        tensors: dict[int, tuple[int, Tensor]] = {}
+        numbers: list[Any] = []
+        key = len(args), *[_outline(value, tensors, numbers) for value in args], \
+            *[(name, _outline(value, tensors, numbers)) for name, value in kwargs.items()]
+        given = [t for _, t in tensors.values()]
         with self.lock:
             program = self.programs.get(key)
             if program is not None and not program.is_stale:
-                program.check_numbers(self.function.__qualname__, numbers)
-                result = program.replay(tensors)
-                profile.note("replay", start, function=self.function.__qualname__)
+                if numbers:
+                    program.check_numbers(numbers, args, kwargs)
+                result = program.replay(given)
+                if profile.timeline() is not None:
+                    profile.note("replay", start, function=program.name)
                 return result
             if key in self.programs:
                 return self._record(key, args, kwargs, numbers)
+            list(_leaves_of(args, kwargs))  # all that it may be called with
             with Recording(strict=False) as watching:
                 result = self.function(*args, **kwargs)
-            self._remember(key, None, watching, tensors)
+            self._remember(key, None, watching, given)
             while len(self.programs) > MAX_PROGRAMS:
                 oldest = next(iter(self.programs))
                 del self.programs[oldest], self.assigned[oldest]
@@ -109,7 +113,7 @@ class jit:
         states, places = self.assigned[key]
         for t in states:  # a state's node is no other tensor's
             if is_contiguous_buffer(t.uop):
-                _set(t, new_buffer(buffer_data(t.uop)))
+                t._become(buffer_data(t.uop))
         inputs = [inner for _, inner in given]
         before = [t.uop for t in inputs]
         with Recording() as recording:
@@ -126,7 +130,8 @@ class jit:
         known = {id(t) for t in (*states, *inputs)} >= {id(t) for t in held}
         program = None  # while it needs what was not computed before, or assigns what it did not
         if in_memory and recording.is_fit and known:
-            program = _Program(recording, inputs, before, numbers, result)
+            program = _Program(self.function.__qualname__, recording, inputs, before, numbers,
+                               result)
         self._remember(key, program, recording, inputs)
         for outer, inner in given:
             if id(inner) in recording.held:
@@ -169,18 +174,18 @@ def _tensors_of(result: Any) -> list[Tensor]:
 class _Program:
     """Recorded plans, with a slot for every array that goes into one or comes out."""
 
-    def __init__(self, recording: Recording, given: list[Tensor], before: list[UOp],
-                 numbers: list[tuple[str, Any]], result: Any) -> None:
+    def __init__(self, name: str, recording: Recording, given: list[Tensor], before: list[UOp],
+                 numbers: list[Any], result: Any) -> None:
+        self.name, self.numbers = name, numbers
         self.is_stale = False
-        self.numbers = numbers
         self.slots: dict[UOp, int] = {}
         self.given = [self.slot(u) for u in before]
         held = list(recording.held.values())
         positions = {id(t): k for k, t in enumerate(given)}
         self.states = [_State(self, t, self.slot(u)) for t, u in held if id(t) not in positions]
-        self.held = [(s.tensor, s.value) for s in self.states]
         self.turn = 0
         self.repeated: list[_Repeated | None] = [None, None]  # by turn
+        self.running = threading.RLock()  # held while `repeated` is run or a state is given away
         self.actions = [(None if u is None else self.slot(u), make)
                         for u, make in recording.actions]
         fresh = set(self.slots)
@@ -202,6 +207,7 @@ class _Program:
             state.after = self.slot(state.tensor.uop)
             state.alone = shared[address(buffer_data(state.tensor.uop))] == 1 \
                 and not shared[address(buffer_data(u))]
+        self.is_steady = self._is_steady()
         self.result = _mapped(result, lambda t: _Place(self.slot(t._computed()), t.shape))
         self.values: list[np.ndarray | None] = []
         for u in self.slots:  # what nothing of the above gives is data that stays
@@ -211,6 +217,17 @@ class _Program:
             if u.op is not Ops.CONST:
                 u.__dict__.setdefault("recorded_in", weakref.WeakSet()).add(self)
 
+    def _is_steady(self) -> bool:
+        """Whether all is done by one plan, what must be looked at is known before it runs, and
+        no result is what a state was."""
+        if len(self.runs) != 1 or self.runs[0][0] is None:
+            return False
+        _, inputs, results = self.runs[0]
+        states = {state.before for state in self.states}
+        computed = states | {slot for slot, _, _ in results}
+        return computed.isdisjoint(slot for slot, _ in self.checks) and states.isdisjoint(
+            inputs[i] for _, (kind, i), _ in results if kind == "in")
+
     def slot(self, u: UOp) -> int:
         return self.slots.setdefault(base_buffer(u), len(self.slots))
 
@@ -218,62 +235,59 @@ class _Program:
         """Never to be replayed again: keep no array alive."""
         self.is_stale, self.values, self.slots, self.repeated = True, [], {}, [None, None]
 
-    def check_numbers(self, name: str, numbers: list[tuple[str, Any]]) -> None:
-        for (path, now), (_, then) in zip(numbers, self.numbers, strict=True):
-            if repr(now) != repr(then):  # which tells -0.0 from 0.0
+    def check_numbers(self, numbers: list[Any], args: tuple, kwargs: dict) -> None:
+        for k, (now, then) in enumerate(zip(numbers, self.numbers, strict=True)):
+            if now is not then and repr(now) != repr(then):  # which tells -0.0 from 0.0
+                path = [path for path, v in _leaves_of(args, kwargs) if isinstance(v, NUMBERS)][k]
                 raise ValueError(
-                    f"{name}: {path} is {now!r}, and was {then!r} when the function was recorded; "
-                    "a number is part of the graph. Pass what changes as a Tensor")
+                    f"{self.name}: {path} is {now!r}, and was {then!r} when the function was "
+                    "recorded; a number is part of the graph. Pass what changes as a Tensor")
 
     def replay(self, given: list[Tensor]) -> Any:
-        start = time.perf_counter()
+        start, debug = time.perf_counter(), config.debug()
         values = self.values.copy()
         for slot, t in zip(self.given, given, strict=True):
-            values[slot] = buffer_data(base_buffer(t._computed()))
-        are_private = all(tensor._held is value for tensor, value in self.held)
-        repeated = self.repeated[self.turn] if are_private and config.debug() < 2 else None
-        if not are_private:
-            self.repeated = [None, None]
+            values[slot] = t._data()
+        with self.running:
+            repeated = self.repeated[self.turn] or self.prepare() if debug < 2 else None
+            if repeated is not None:
+                repeated(values, start, debug)
         if repeated is None:
-            for state in self.states:
-                values[state.before] = state.array()
+            self.run_anew(values, start)
+        for position, slot, shape in self.assigned:
+            given[position]._become(values[slot].reshape(shape))
+        return _mapped(self.result, lambda p: p.tensor(values), _Place)
+
+    def prepare(self) -> _Repeated | None:
+        """What runs with the states where they are now, if nobody else has seen them and there
+        is where to put their new values."""
+        if not self.is_steady or not all(state.is_private and state.spare() is not None
+                                         for state in self.states):
+            return None
+        self.repeated[self.turn] = _Repeated(self)
+        return self.repeated[self.turn]
+
+    def run_anew(self, values: list[np.ndarray | None], start: float) -> None:
+        """The same whatever has become of the states."""
+        for state in self.states:
+            values[state.before] = state.array()
         for slot, make in self.actions:
             made = make()
             if slot is not None:
                 values[slot] = made
         profile.note("schedule", start)
-        if repeated is not None:
-            repeated(values)
-            counters.plan_hits += 1
-        else:
-            self.run(values)
+        self.run(values)
         for slot, check in self.checks:
             check(values[slot])
-        buffers: dict[int, UOp] = {}
-
-        def buffer(slot: int, shape: tuple[int, ...]) -> UOp:
-            if slot not in buffers:
-                buffers[slot] = new_buffer(values[slot])
-            return buffers[slot] if buffers[slot].shape == shape else buffers[slot].reshape(shape)
-
-        if repeated is None:
+        with self.running:
             for state in self.states:
                 if state.alone:
                     state.arrays[self.turn ^ 1] = values[state.after].reshape(state.shape)
-        self.turn ^= 1  # from here on the states that are private have their new values
-        seen = [state for state in self.states if not state.is_private]
-        for state in seen:
-            if state.alone:
-                state.keep()
-            else:
-                _set(state.tensor, buffer(state.after, state.shape))
-        if seen:
+            self.turn ^= 1  # from here on the states that are private have their new values
             self.repeated = [None, None]
-        if self.repeated[self.turn] is None:
-            self.prepare(values)
-        for position, slot, shape in self.assigned:
-            _set(given[position], buffer(slot, shape))
-        return _mapped(self.result, lambda p: Tensor._of(buffer(p.slot, p.shape)), _Place)
+            left = [s for s in self.states if not s.is_private and not s.keep()]
+        for state in left:
+            state.tensor._become(values[state.after].reshape(state.shape))
 
     def run(self, values: list[np.ndarray | None]) -> None:
         """Run the plans on the arrays in `values`, by slot, and put there what they give."""
@@ -289,89 +303,117 @@ class _Program:
                 values[slot] = outs[k].reshape(shape) if kind == "out" else \
                     arrays[k].reshape(shape) if plan else arrays[k].copy()
 
-    def prepare(self, values: list[np.ndarray | None]) -> None:
-        """For the next call: a run that finds the states where they will be then."""
-        checked = {slot for slot, _ in self.checks}
-        if len(self.runs) == 1 and self.runs[0][0] is not None and \
-                all(state.is_private and state.spare() is not None
-                    and not checked & {state.before, state.after} for state in self.states):
-            self.repeated[self.turn] = _Repeated(self, values)
-
 
 class _Repeated:
     """The one run of a program whose states lie where they lay two calls ago."""
 
-    def __init__(self, program: _Program, values: list[np.ndarray | None]) -> None:
+    def __init__(self, program: _Program) -> None:
         (self.plan, inputs, results), = program.runs
-        before = {s.before: s.array() for s in program.states}
+        self.program = program
+        source = {("in", i): slot for i, slot in enumerate(inputs)}
+        # what an action makes is small and goes into many kernels: it is put where they look
+        made = {slot: np.empty(self.plan.ins[i][1], self.plan.ins[i][0].np)
+                for slot, _ in program.actions for i, s in enumerate(inputs) if s == slot}
+        self.actions = [(slot, make, made.get(slot)) for slot, make in program.actions]
+        fixed = {**made, **{s.before: s.array() for s in program.states}}
         after = {s.after: s.spare() for s in program.states}
-        fixed = [before.get(slot, program.values[slot]) for slot in inputs]
-        self.inputs = [(i, slot) for i, slot in enumerate(inputs) if fixed[i] is None]
-        self.results = [(slot, kind, k, shape) for slot, (kind, k), shape in results
-                        if slot not in after]
-        spare = {k: after[slot] for slot, (kind, k), _ in results
-                 if kind == "out" and slot in after}
-        self.fresh = [k for k in range(len(self.plan.outs)) if k not in spare]
-        arrays = [values[slot] if a is None else a for slot, a in zip(inputs, fixed, strict=True)]
-        self.slots = inputs
-        self.known = {i: a for i, a in enumerate(fixed) if a is not None}
-        self.run = Repeated(self.plan, arrays, spare, self.known)
+        known = {ref: fixed.get(slot, program.values[slot]) for ref, slot in source.items()}
+        known.update((ref, after[slot]) for slot, ref, _ in results if slot in after)
+        self.run = Repeated(self.plan, {ref: a for ref, a in known.items() if a is not None})
+        # each slot of what is another array in every call, with its places in the table
+        self.given = [(slot, self.run.where([r for r, s in source.items() if s == slot]))
+                      for slot in program.given]
+        self.fresh: list[tuple] = []
+        self.views = []  # slot, the slot of the same array, shape
+        for slot, ref, shape in results:
+            if ref in source:
+                self.views.append((slot, source[ref], shape))
+            elif slot not in after:
+                source[ref] = slot
+                self.fresh.append((slot, shape, self.plan.outs[ref[1]][0].np,
+                                   self.run.where([ref])))
 
-    def __call__(self, values: list[np.ndarray | None]) -> None:
-        outs = {k: empty_array((self.plan.outs[k][1],), self.plan.outs[k][0].np)
-                for k in self.fresh}
-        run_repeated(self.run, {i: values[slot] for i, slot in self.inputs}, outs)
-        for slot, kind, k, shape in self.results:
-            array = outs[k] if kind == "out" else \
-                self.known[k] if k in self.known else values[self.slots[k]]
-            values[slot] = array.reshape(shape)
+    def __call__(self, values: list[np.ndarray | None], start: float, debug: int) -> None:
+        """Run on the given arrays in `values`, and put there what comes out."""
+        program, plan, table = self.program, self.plan, self.run.table
+        timeline = profile.timeline()
+        for slot, check in program.checks:
+            check(values[slot])
+        for slot, places in self.given:
+            table[places] = address(values[slot])
+        for slot, make, array in self.actions:
+            made = make()
+            if slot is not None:
+                values[slot] = made
+            if array is not None:
+                array[:] = made.reshape(-1)
+        for slot, shape, dtype, places in self.fresh:
+            values[slot] = array = empty_array(shape, dtype)
+            table[places] = address(array)
+        if timeline is not None:
+            profile.note("schedule", start)
+        with plan._lock:
+            started = time.perf_counter()
+            if timeline is None:
+                launch, arguments = self.run.launch, self.run.arguments
+                program.turn ^= 1  # here, so that an interrupted call is done or not begun
+                launch(*arguments)
+            else:
+                program.turn ^= 1
+                self.run.run()
+            plan.note(started)
+        counters.plan_hits += 1
+        for slot, source, shape in self.views:
+            values[slot] = values[source].reshape(shape)
+        if debug >= 1:
+            say_run(plan, "replayed", started)
 
 
 class _State:
     """A tensor that every call reads and assigns. Between calls its array stays here, until
-    somebody asks the tensor for its graph; so the array of the call before may be written again.
+    somebody asks the tensor for its value; so the array of the call before may be written again.
 
     `arrays[program.turn]` is what it holds now, the other one what it held before.
     """
 
     def __init__(self, program: _Program, tensor: Tensor, before: int) -> None:
         self.program, self.tensor, self.before, self.after = program, tensor, before, before
-        self.shape = tensor.shape  # to ask the tensor later would be to ask for its graph
+        self.shape = tensor.shape  # to ask the tensor later would be to ask for its value
         self.alone = False  # nothing else shares the array that it gets
         self.arrays: list[np.ndarray | None] = [None, None]
-        self.value = self._value  # one object, to be recognized
 
     @property
     def is_private(self) -> bool:
         """Whether nobody but this has seen the array."""
-        return self.tensor._held is self.value
+        return self.tensor._holder is self
 
-    def _value(self) -> np.ndarray:
-        self.program.repeated = [None, None]
-        turn = self.program.turn
-        array, self.arrays[turn] = self.arrays[turn], None
-        return array
+    def release(self) -> None:
+        with self.program.running:
+            if self.is_private:
+                self.program.repeated = [None, None]
+                turn = self.program.turn
+                self.tensor._array, self.arrays[turn] = self.arrays[turn], None
+                self.tensor._holder = None
 
     def spare(self) -> np.ndarray | None:
         array = self.arrays[self.program.turn ^ 1]
         return None if array is None else array.reshape(-1)
 
     def array(self) -> np.ndarray:
-        if self.is_private:
-            return self.arrays[self.program.turn]
+        with self.program.running:
+            if self.is_private:
+                return self.arrays[self.program.turn]
         self.arrays = [None, None]
-        return buffer_data(base_buffer(self.tensor._computed()))
+        return self.tensor._data()
 
-    def keep(self) -> None:
-        """After the program's turn: let the tensor, whose value somebody has, hold the new one."""
-        _set(self.tensor, self.tensor.uop)
+    def keep(self) -> bool:
+        """After the program's turn: hold the new value of the tensor, whose old one somebody has.
+        Returns whether that can be."""
+        if not self.alone or self.tensor._holder is not None:
+            return False
         self.arrays[self.program.turn ^ 1] = None
-        self.tensor._held = self.value
-
-
-def _set(tensor: Tensor, u: UOp) -> None:
-    note_assignment(tensor, tensor.uop)
-    tensor.uop, tensor._former = u, None
+        self.tensor._give(self)
+        return True
 
 
 @dataclass(frozen=True)
@@ -380,6 +422,10 @@ class _Place:
 
     slot: int
     shape: tuple[int, ...]
+
+    def tensor(self, values: list[np.ndarray | None]) -> Tensor:
+        array = values[self.slot]
+        return Tensor._of_array(array if array.shape == self.shape else array.reshape(self.shape))
 
 
 def _leaves(tree: Any, path: str) -> Iterator[tuple[str, Any]]:
@@ -405,16 +451,23 @@ def _mapped(tree: Any, change: Callable[[Any], Any], leaf: type = Tensor) -> Any
     return tree
 
 
-def _outline(tree: Any, position: dict[int, int]) -> Key:
+def _leaves_of(args: tuple, kwargs: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in [*enumerate(args), *kwargs.items()]:
+        yield from _leaves(value, f"argument {name}")
+
+
+def _outline(tree: Any, tensors: dict[int, tuple[int, Tensor]], numbers: list[Any]) -> Key:
     """What must be equal for a recorded program to serve: all but the values of tensors and
-    numbers. Tensors that are the same one must be so again."""
-    if isinstance(tree, dict):
-        return dict, *[(name, _outline(value, position)) for name, value in tree.items()]
-    if isinstance(tree, (list, tuple)):
-        return type(tree), *[_outline(value, position) for value in tree]
+    numbers, which are collected. Tensors that are the same one must be so again."""
     if isinstance(tree, Tensor):
-        return tree.shape, tree.dtype, position[id(tree)]
-    if isinstance(tree, (bool, int, float)):
+        place, _ = tensors.setdefault(id(tree), (len(tensors), tree))
+        return tree.shape, tree.dtype, place
+    if isinstance(tree, (list, tuple)):
+        return type(tree), *[_outline(value, tensors, numbers) for value in tree]
+    if isinstance(tree, dict):
+        return dict, *[(name, _outline(value, tensors, numbers)) for name, value in tree.items()]
+    if isinstance(tree, NUMBERS):
+        numbers.append(tree)
         return (type(tree),)
     return (tree if isinstance(tree, (str, type(None))) else _Identity(tree),)
 

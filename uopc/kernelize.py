@@ -34,7 +34,7 @@ from uopc.opt.layout import pack_operands, reduce_in_parts, store_permuted
 from uopc.opt.share import share_loops
 from uopc.opt.target import target
 from uopc.phases import Ref
-from uopc.plan import Kernel, Plan, Repeated, Storage
+from uopc.plan import Kernel, Plan, Storage
 from uopc.plan_cache import load_plan, store_plan
 from uopc.recording import note_run
 from uopc.runtime import Program, loading
@@ -164,7 +164,8 @@ class _Planner:
             self.homes = _homes(roots, fuse_reduce, with_epilogues(roots, self.homes))
         self.root_homes = {self.homes[r] for r in roots}
         self.refs: dict[UOp, Ref] = {u: ("in", i) for i, u in enumerate(inputs)}
-        self.plan_storage: dict[str, list[Storage]] = {"tmp": [], "out": []}
+        self.plan_storage: dict[str, list[Storage]] = {
+            "in": [(u.dtype, prod(u.shape)) for u in inputs], "tmp": [], "out": []}
         self.emitter = Emitter(level)
 
     def plan(self) -> Plan:
@@ -179,7 +180,8 @@ class _Planner:
                           Program(k.src, k.name), k.flops, k.outputs, k.lines)
                    for _, k in sorted(made.items())]
         results = [(self.ref(base_buffer(done[r])), r.shape) for r in self.roots]
-        return Plan(kernels, self.plan_storage["tmp"], self.plan_storage["out"], results)
+        ins, temps, outs = (self.plan_storage[kind] for kind in ("in", "tmp", "out"))
+        return Plan(kernels, ins, temps, outs, results)
 
     def points(self) -> tuple[list[Point], dict[UOp, UOp]]:
         """The points in order; and the graph with each of them replaced by its buffer."""
@@ -289,7 +291,7 @@ def realize(roots: Sequence[UOp], fuse_reduce: bool = False,
         profile.note("make plan", making, plan=plan.number, kernels=len(plan.kernels))
     inputs = [u for u in order if u.op is Ops.BUFFER]
     arrays = [buffer_data(u) for u in inputs]
-    needs = "" if hit or debug < 1 else _needs(plan, arrays)
+    needs = "" if hit or debug < 1 else _needs(plan)
     schedule_time = time.perf_counter() - start
     counters.schedule_time += schedule_time
     profile.note("schedule", start, plan=plan.number, is_new=not hit)
@@ -301,10 +303,10 @@ def realize(roots: Sequence[UOp], fuse_reduce: bool = False,
     return results
 
 
-def _needs(plan: Plan, arrays: Sequence[np.ndarray]) -> str:
+def _needs(plan: Plan) -> str:
     """The memory that a plan needs, in words."""
-    needed = {"inputs": sum(a.nbytes for a in arrays), **plan.bytes_needed()}
-    return "; needs " + ", ".join(f"{name} {size / 1e6:.3f} MB" for name, size in needed.items())
+    return "; needs " + ", ".join(f"{name} {size / 1e6:.3f} MB"
+                                  for name, size in plan.bytes_needed().items())
 
 
 def run_plan(plan: Plan, arrays: Sequence[np.ndarray], note: str = "replayed", more: str = "",
@@ -313,20 +315,12 @@ def run_plan(plan: Plan, arrays: Sequence[np.ndarray], note: str = "replayed", m
     debug, start = int(DEBUG), time.perf_counter()
     outs = plan.run(arrays, debug, spare)
     if debug >= 1:
-        _say_run(plan, note, start, more)
+        say_run(plan, note, start, more)
     return outs
 
 
-def run_repeated(run: Repeated, inputs: Mapping[int, np.ndarray],
-                 outs: Mapping[int, np.ndarray]) -> None:
-    """`run.run`, likewise."""
-    debug, start = int(DEBUG), time.perf_counter()
-    run.run(inputs, outs)
-    if debug >= 1:
-        _say_run(run.plan, "replayed", start)
-
-
-def _say_run(plan: Plan, note: str, start: float, more: str = "") -> None:
+def say_run(plan: Plan, note: str, start: float, more: str = "") -> None:
+    """DEBUG=1's line about a run that began at `start`."""
     print(f"uopc: {len(plan.kernels)} kernels, {note}, run "
           f"{(time.perf_counter() - start) * 1e3:.2f} ms{more}", file=sys.stderr)
 

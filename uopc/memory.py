@@ -6,14 +6,13 @@ goes back to a pool when the last array that looks into it is gone.
 from __future__ import annotations
 
 import ctypes
+import math
 import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Sequence
 
 import numpy as np
-
-from uopc.uop import prod
 
 LINE = 64            # bytes, of the caches of most machines: no vector lies across two
 MIN_POOLED = 1 << 17  # bytes; below, malloc uses its memory again by itself
@@ -32,8 +31,10 @@ def address(array: np.ndarray) -> int:
 
 
 def empty_array(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
-    """As np.empty, starting at a line of the cache."""
-    size = prod(shape) * dtype.itemsize
+    """As np.empty, starting at a line of the cache if it is larger than one."""
+    size = math.prod(shape) * dtype.itemsize
+    if size <= LINE:
+        return np.empty(shape, dtype)
     if size >= MIN_POOLED:
         return _pool.array(size, dtype).reshape(shape)
     block = np.empty(size + LINE, np.uint8)

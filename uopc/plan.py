@@ -11,7 +11,7 @@ import itertools
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -44,13 +44,15 @@ class Kernel:
 
 @dataclass
 class Plan:
-    """`kernels` in order; `temps` and `outs` are what they need and give besides the inputs.
+    """`kernels` in order; `ins` are the arrays that they work on, `temps` and `outs` what they
+    need and give besides.
 
     `results` tells for each root where it lies (an input that a root aliases, or an out) and its
     shape.
     """
 
     kernels: list[Kernel]
+    ins: list[Storage]
     temps: list[Storage]
     outs: list[Storage]
     results: list[tuple[Ref, tuple[int, ...]]]
@@ -65,16 +67,19 @@ class Plan:
                        for k in self.kernels])
 
     @functools.cached_property
+    def order(self) -> list[int]:
+        """In which the kernels are started."""
+        return [k for phase in self.phases for k in phase]
+
+    @functools.cached_property
     def number(self) -> int:
         """By which a timeline names it."""
         return next(_numbers)
 
-    def bytes_used(self, kernel: Kernel, inputs: Sequence[np.ndarray]) -> int:
+    def bytes_used(self, kernel: Kernel) -> int:
         """Of all arrays that a kernel reads and writes, each counted once."""
-        sizes = {"in": [a.nbytes for a in inputs], **{
-            kind: [dtype.size * size for dtype, size in storage]
-            for kind, storage in (("tmp", self.temps), ("out", self.outs))}}
-        return sum(sizes[kind][i] for kind, i in set(kernel.refs))
+        storage = {"in": self.ins, "tmp": self.temps, "out": self.outs}
+        return _bytes(storage[kind][i] for kind, i in set(kernel.refs))
 
     def _placed(self) -> tuple[list[int], int]:
         return place([dtype.size * size for dtype, size in self.temps],
@@ -89,22 +94,28 @@ class Plan:
                 for at, (dtype, size) in zip(offsets, self.temps, strict=True)]
 
     def bytes_needed(self) -> dict[str, int]:
-        """Bytes of the results, and of the temporaries as they share memory and each for itself."""
-        separate = sum(dtype.size * size for dtype, size in self.temps)
-        return {"results": sum(dtype.size * size for dtype, size in self.outs),
-                "temporaries": self._placed()[1], "temporaries unshared": separate}
+        """Bytes of what goes in and comes out, and of the temporaries as they share memory and
+        each for itself."""
+        return {"inputs": _bytes(self.ins), "results": _bytes(self.outs),
+                "temporaries": self._placed()[1], "temporaries unshared": _bytes(self.temps)}
 
-    def launch(self, inputs: int) -> _Launch:
+    def launch(self) -> _Launch:
+        """Its table of addresses belongs to whoever has the plan's lock."""
         if self._storage is None:
             self._storage = self._shared_storage()
         if self._launch is None:
-            self._launch = _Launch(self, inputs, self._storage)
+            self._launch = _Launch(self, self._storage)
         return self._launch
 
     def run(self, inputs: Sequence[np.ndarray], debug: int = 0,
             spare: Mapping[int, np.ndarray] | None = None) -> list[np.ndarray]:
         """Run every kernel on `inputs`; returns the outs as flat arrays, new ones but for those in
-        `spare`, by number. Raises TypeError for an input of a wrong dtype or memory layout."""
+        `spare`, by number. Raises TypeError for an input of a wrong dtype, size or memory layout.
+        """
+        if len(inputs) != len(self.ins):
+            raise TypeError(f"a plan takes {len(self.ins)} arrays, got {len(inputs)}")
+        for i, array in enumerate(inputs):
+            self.check(i, array)
         spare = spare or {}
         outs = [spare[k] if k in spare else empty_array((size,), dtype.np)
                 for k, (dtype, size) in enumerate(self.outs)]
@@ -114,105 +125,96 @@ class Plan:
             start = time.perf_counter()
             if debug >= 2 or len(self.kernels) < 2:
                 arrays = {"in": inputs, "tmp": self._storage, "out": outs}
-                for k, kernel in enumerate(self.kernels):
+                for k in self.order:
+                    kernel = self.kernels[k]
                     args = [arrays[kind][i] for kind, i in kernel.refs]
-                    run = functools.partial(self._run_one, k, args, inputs)
+                    run = functools.partial(self._run_one, k, args)
                     _timed(kernel, args, debug, run) if debug >= 2 else run()
             else:
-                launch = self.launch(len(inputs))
-                self._run_all(launch, launch.bind(inputs, outs), inputs)
-            self._note(start)
+                launch = self.launch()
+                launch.bind(inputs, outs)
+                launch.run()
+            self.note(start)
         return outs
 
-    def _run_one(self, k: int, args: list[np.ndarray], inputs: Sequence[np.ndarray]) -> None:
+    def check(self, i: int, array: np.ndarray) -> None:
+        """Raises TypeError for an array that cannot be the i-th input."""
+        dtype, size = self.ins[i]
+        if array.dtype != dtype.np or array.size != size or not array.flags.c_contiguous:
+            raise TypeError(f"input {i} of a plan must be a C-contiguous array of {size} {dtype}, "
+                            f"got {array.size} {array.dtype}")
+
+    def _run_one(self, k: int, args: list[np.ndarray]) -> None:
         program, timeline = self.kernels[k].program, profile.timeline()
         if timeline is None:
             program(*args)
         else:
             log = program.new_log()
             program(*args, log=log)
-            timeline.ran_kernels(self, inputs, [k], log)
+            timeline.ran_kernels(self, [k], log)
 
-    def _run_all(self, launch: _Launch, addresses: np.ndarray,
-                 inputs: Sequence[np.ndarray]) -> None:
-        timeline = profile.timeline()
-        if timeline is None:
-            launch.run(addresses)
-        else:
-            log = launch.tasks.new_log()
-            launch.run(addresses, log)
-            timeline.ran_kernels(self, inputs, launch.tasks.order, log)
-
-    def _note(self, start: float) -> None:
+    def note(self, start: float) -> None:
         """A run that began at `start` is done."""
         counters.run_time += time.perf_counter() - start
         counters.kernels += len(self.kernels)
-        profile.note("run plan", start, plan=self.number, kernels=len(self.kernels))
+        if profile.timeline() is not None:
+            profile.note("run plan", start, plan=self.number, kernels=len(self.kernels))
 
 
 class _Launch:
-    """All kernels of a plan as one native call, with a table of their arrays' addresses."""
+    """All kernels of a plan as one native call, with a table of their arrays' addresses: first all
+    arrays once, inputs, outs and temporaries, then those of each kernel as it takes them."""
 
-    def __init__(self, plan: Plan, inputs: int, temporary: Sequence[np.ndarray]) -> None:
-        outs = len(plan.outs)
-        self.inputs, self.outs = inputs, outs
-        first = {"in": 0, "out": inputs, "tmp": inputs + outs}
-        self.addresses = np.zeros(inputs + outs + len(temporary), np.uintp)
-        self.addresses[inputs + outs:] = [address(a) for a in temporary]
-        self.places = np.array([first[kind] + i for k in plan.kernels for kind, i in k.refs],
-                               np.intp)
-        self.dtypes = {i: dtype for k in plan.kernels
-                       for (kind, i), dtype in zip(k.refs, k.program.dtypes, strict=True)
-                       if kind == "in"}
+    def __init__(self, plan: Plan, temporary: Sequence[np.ndarray]) -> None:
+        self.plan = plan
+        self.first = {"in": 0, "out": len(plan.ins), "tmp": len(plan.ins) + len(plan.outs)}
+        self.addresses = np.zeros(self.first["tmp"] + len(temporary), np.uintp)
+        self.addresses[self.first["tmp"]:] = [address(a) for a in temporary]
+        self.refs = [ref for k in plan.kernels for ref in k.refs]
+        self.places = np.array([self.first[kind] + i for kind, i in self.refs], np.intp)
+        self.table = np.zeros(len(self.refs), np.uintp)
         self.tasks = Tasks([k.program for k in plan.kernels], plan.phases)
 
-    def bind(self, inputs: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> np.ndarray:
-        """The addresses of all arrays: inputs, outs, temporaries."""
-        if max(self.dtypes, default=-1) >= len(inputs):
-            raise TypeError(f"a plan reads input {max(self.dtypes)}, and got {len(inputs)} arrays")
-        for i in self.dtypes:
-            self.check(i, inputs[i])
-        self.addresses[:self.inputs + self.outs] = [*map(address, inputs), *map(address, outs)]
-        return self.addresses
+    def bind(self, inputs: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> None:
+        self.addresses[:self.first["tmp"]] = [*map(address, inputs), *map(address, outs)]
+        np.take(self.addresses, self.places, out=self.table)
 
-    def check(self, i: int, array: np.ndarray) -> None:
-        dtype = self.dtypes[i]
-        if array.dtype != dtype.np or not array.flags.c_contiguous:
-            raise TypeError(f"input {i} of a plan must be a C-contiguous array of {dtype}, "
-                            f"got one of {array.dtype}")
-
-    def run(self, addresses: np.ndarray, log: np.ndarray | None = None) -> None:
-        table = addresses[self.places]
-        self.tasks(address(table), log)
+    def run(self) -> None:
+        timeline = profile.timeline()
+        if timeline is None:
+            self.tasks(address(self.table))
+        else:
+            log = self.tasks.new_log()
+            self.tasks(address(self.table), log)
+            timeline.ran_kernels(self.plan, self.plan.order, log)
 
 
-class Repeated:
-    """A plan's run of which most arrays are the same every time: their addresses are known."""
+class Repeated(_Launch):
+    """A plan's run of which most arrays are the same every time: the others' addresses are put
+    into `table` before `run`."""
 
-    def __init__(self, plan: Plan, inputs: Sequence[np.ndarray], outs: Mapping[int, np.ndarray],
-                 fixed: Mapping[int, np.ndarray]) -> None:
-        """The `fixed` ones of the inputs and all of `outs`, by number, are those of every run."""
-        nothing = np.empty(0, np.uint8)
-        self.plan, self.kept = plan, [*fixed.values(), *outs.values()]
-        self.like = [np.broadcast_to(a.dtype.type(), a.shape) for a in inputs]  # of their sizes
+    def __init__(self, plan: Plan, fixed: Mapping[Ref, np.ndarray]) -> None:
+        """`fixed` are the inputs and outs of every run. Raises TypeError as `Plan.run` does."""
+        for (kind, i), array in fixed.items():
+            if kind == "in":
+                plan.check(i, array)
         with plan._lock:
-            self.launch = plan.launch(len(inputs))
-            bound = self.launch.bind(inputs, [outs.get(k, nothing) for k in range(len(plan.outs))])
-            self.addresses = bound.copy()
+            plan.launch()
+        super().__init__(plan, plan._storage)
+        self.fixed = fixed
+        for (kind, i), array in fixed.items():
+            self.addresses[self.first[kind] + i] = address(array)
+        np.take(self.addresses, self.places, out=self.table)
+        self.launch, self.arguments = self.tasks.launch, self.tasks.arguments(address(self.table))
 
-    def run(self, inputs: Mapping[int, np.ndarray], outs: Mapping[int, np.ndarray]) -> None:
-        """Run with these inputs and outs, by number; the others are those of before. Raises
-        TypeError as `Plan.run` does."""
-        for i, array in inputs.items():
-            if i in self.launch.dtypes:
-                self.launch.check(i, array)
-            self.addresses[i] = address(array)
-        for k, array in outs.items():
-            self.addresses[self.launch.inputs + k] = address(array)
-        with self.plan._lock:
-            start = time.perf_counter()
-            self.plan._run_all(self.launch, self.addresses, self.like)
-            self.plan._note(start)
+    def where(self, refs: Sequence[Ref]) -> np.ndarray | int:
+        """The index in the table of the address of an array that these mean."""
+        places = np.flatnonzero([ref in refs for ref in self.refs])
+        return int(places[0]) if len(places) == 1 else places
+
+
+def _bytes(storage: Iterable[Storage]) -> int:
+    return sum(dtype.size * size for dtype, size in storage)
 
 
 def _timed(kernel: Kernel, args: list[np.ndarray], debug: int, run: Callable[[], None]) -> None:

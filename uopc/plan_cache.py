@@ -87,9 +87,9 @@ def _to_json(plan: Plan) -> dict[str, Any]:
     number = {src: k for k, src in enumerate(sources)}
     return {"sources": sources,
             "kernels": [[k.name, number[k.src], k.refs, k.flops, k.outputs] for k in plan.kernels],
+            "ins": [[dtype.name, size] for dtype, size in plan.ins],
             "temps": [[dtype.name, size] for dtype, size in plan.temps],
             "outs": [[dtype.name, size] for dtype, size in plan.outs],
-            "inputs": 1 + max([k for kind, k in _refs(plan) if kind == "in"], default=-1),
             "results": plan.results}
 
 
@@ -103,11 +103,11 @@ def _from_json(saved: dict[str, Any]) -> Plan:
     kernels = [Kernel(name, sources[k], [(kind, i) for kind, i in refs],
                       Program(sources[k], name), flops, outputs)
                for name, k, refs, flops, outputs in saved["kernels"]]
-    temps, outs = ([(getattr(dtypes, name), size) for name, size in saved[part]]
-                   for part in ("temps", "outs"))
+    ins, temps, outs = ([(getattr(dtypes, name), size) for name, size in saved[part]]
+                        for part in ("ins", "temps", "outs"))
     results = [((kind, k), tuple(shape)) for (kind, k), shape in saved["results"]]
-    count = {"tmp": len(temps), "out": len(outs), "in": saved["inputs"]}
-    plan = Plan(kernels, temps, outs, results)
+    count = {"in": len(ins), "tmp": len(temps), "out": len(outs)}
+    plan = Plan(kernels, ins, temps, outs, results)
     if not all(0 <= k < count[kind] for kind, k in _refs(plan)):
         raise ValueError("a reference to an array that the plan does not have")
     return plan

@@ -69,20 +69,19 @@ class Timeline:
         if self._takes(1):
             self.did.append((self._thread(), name, _ns(start), _ns(stop), args))
 
-    def ran_kernels(self, plan: Plan, inputs: Sequence[np.ndarray], order: Sequence[int],
-                    log: np.ndarray) -> None:
+    def ran_kernels(self, plan: Plan, order: Sequence[int], log: np.ndarray) -> None:
         """A log that `Tasks` filled; `order` are the numbers of its kernels."""
         rows = log[log[:, 3] > 0]
         if not self._takes(len(rows)):
             return
         if plan.number not in self.plans:
-            self.plans[plan.number] = self._works(plan, inputs)
+            self.plans[plan.number] = self._works(plan)
         rows[:, 0] = np.array(order, np.int64)[rows[:, 0]]
         self.ran.append((self._thread(), plan.number, rows))
 
-    def _works(self, plan: Plan, inputs: Sequence[np.ndarray]) -> list[Work]:
+    def _works(self, plan: Plan) -> list[Work]:
         phase = {k: p for p, kernels in enumerate(plan.phases) for k in kernels}
-        return [Work(kernel.name, kernel.flops, plan.bytes_used(kernel, inputs), phase[k],
+        return [Work(kernel.name, kernel.flops, plan.bytes_used(kernel), phase[k],
                      _shown(kernel.lines, self.folder)) for k, kernel in enumerate(plan.kernels)]
 
     def _takes(self, events: int) -> bool:

@@ -455,8 +455,12 @@ class Tasks:
         """Run all; `arrays` is the address of a table with the addresses of all their arrays,
         program after program. `log` gets a row (place in `order`, thread, start and stop in ns) for
         each chunk."""
-        self.launch(self.threads, self.phases, *self.at, arrays,
-                    None if log is None else address(log))
+        self.launch(*self.arguments(arrays, log))
+
+    def arguments(self, arrays: int, log: np.ndarray | None = None) -> tuple:
+        """Of the native call; it holds no reference to what lies at these addresses."""
+        return (self.threads, self.phases, *self.at, arrays,
+                None if log is None else address(log))
 
     def new_log(self) -> np.ndarray:
         return np.zeros((self.tasks[:, 3].sum(), 4), np.int64)

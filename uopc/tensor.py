@@ -9,9 +9,10 @@ again wherever the same expression occurs.
 """
 from __future__ import annotations
 
+import threading
 import weakref
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -29,6 +30,14 @@ from uopc.reductions import Reductions
 from uopc.uop import Ops, UOp, prod
 
 _leaves: WeakValueDictionary[int, Tensor] = WeakValueDictionary()  # by id
+_reading = threading.RLock()  # held while a tensor gets its node
+
+
+class Holder(Protocol):
+    """What keeps a tensor's value to itself until somebody asks for it."""
+
+    def release(self) -> None:
+        """Put the value into the tensor's `_array`, unless that has happened already."""
 
 
 class Tensor(Elementwise, Reductions, Movement, Indexing):
@@ -42,12 +51,18 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
     __array_ufunc__ = None  # `array * tensor` is ours to answer
     fuse_reduce = False     # keep reductions inside their consumers' kernels
 
+    # the value is one of these: a graph; an array, until a graph is asked for; what a Holder has
+    _uop: UOp | None = None
+    _array: np.ndarray | None = None
+    _holder: Holder | None = None
+
     def __init__(self, data: Any, requires_grad: bool = False, dtype: DType | None = None) -> None:
         if isinstance(data, Tensor):
             data = data.numpy()
-        self.uop = new_buffer(_as_array(data, dtype))
+        self._array = _as_array(data, dtype)
         self._start()
-        self.requires_grad = requires_grad
+        if requires_grad:
+            self.requires_grad = True
 
     def _start(self) -> None:
         self.grad: Tensor | None = None
@@ -57,14 +72,41 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
     @property
     def uop(self) -> UOp:
         """The graph that gives this tensor's value."""
-        if self._held is not None:
-            self.uop = new_buffer(self._held())
-        return self._uop
+        if (u := self._uop) is not None:
+            return u
+        with _reading:
+            while self._uop is None:
+                array, holder = self._array, self._holder
+                if array is not None:
+                    self.uop = new_buffer(array)
+                elif holder is not None:
+                    holder.release()
+            return self._uop
 
     @uop.setter
     def uop(self, uop: UOp) -> None:
-        self._uop = uop
-        self._held: Callable[[], np.ndarray] | None = None  # gives the value that `jit` keeps
+        self._leave()
+        self._uop, self._array = uop, None
+
+    def _leave(self) -> None:
+        """Whoever holds the value learns that it will no longer be this tensor's."""
+        if (holder := self._holder) is not None:
+            holder.release()
+
+    def _become(self, array: np.ndarray) -> None:
+        """Take the value of an array, which nobody changes from now on."""
+        self._leave()
+        self._set(array, None)
+
+    def _give(self, holder: Holder) -> None:
+        """From now on `holder` has the value."""
+        self._set(None, holder)
+
+    def _set(self, array: np.ndarray | None, holder: Holder | None) -> None:
+        if self._uop is not None:
+            recording.note_assignment(self, self._uop)
+        self._holder, self._array = holder, array  # before the node goes: others may be reading
+        self._uop = self._former = None
 
     @property
     def requires_grad(self) -> bool:
@@ -88,7 +130,15 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
     def _of(cls, uop: UOp) -> Tensor:
         """The Tensor of a graph."""
         tensor = cls.__new__(cls)
-        tensor.uop = uop
+        tensor._uop = uop
+        tensor._start()
+        return tensor
+
+    @classmethod
+    def _of_array(cls, array: np.ndarray) -> Tensor:
+        """The Tensor of a C-contiguous array, which nobody changes from now on."""
+        tensor = cls.__new__(cls)
+        tensor._array = array
         tensor._start()
         return tensor
 
@@ -103,20 +153,20 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.uop.shape
+        return self.uop.shape if (array := self._array) is None else array.shape
 
     @property
     def ndim(self) -> int:
-        return len(self.uop.shape)
+        return len(self.shape)
 
     @property
     def dtype(self) -> DType:
-        return self.uop.dtype
+        return self.uop.dtype if (array := self._array) is None else from_np(array.dtype)
 
     @property
     def size(self) -> int:
         """The number of elements."""
-        return prod(self.uop.shape)
+        return prod(self.shape)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -179,10 +229,20 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
 
     def numpy(self) -> np.ndarray:
         """The value as a new NumPy array. Raises RuntimeError in a function that `jit` records."""
+        return self._seen().copy()
+
+    def _seen(self) -> np.ndarray:
+        """The array that holds the value, which somebody wants to read."""
         if (watching := recording.current()) is not None and watching.strict:
             raise RuntimeError("a value is read in a jitted function; its replays would not read "
                                "it again. Return the tensor, and read it outside")
-        return buffer_data(self._computed()).copy()
+        return self._data()
+
+    def _data(self) -> np.ndarray:
+        """The array that holds the value, which is computed if it is not known."""
+        if self._array is None and self._uop is None:
+            self._leave()
+        return buffer_data(self._computed()) if (array := self._array) is None else array
 
     def _computed(self) -> UOp:
         """The contiguous buffer that holds the value, which is computed if it is not known."""
@@ -205,7 +265,7 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
         if self.size != 1:
             raise ValueError(f"item() needs exactly one element, this tensor has shape "
                              f"{self.shape}")
-        return self.numpy().item()
+        return self._seen().item()
 
     def tolist(self) -> Any:
         return self.numpy().tolist()
@@ -394,7 +454,7 @@ def _as_array(data: Any, dtype: DType | None) -> np.ndarray:
     """A new C-contiguous array of `data`."""
     if isinstance(data, (np.ndarray, np.generic)):
         array = np.asarray(data)
-        native = array.dtype.newbyteorder("=")
+        native = array.dtype if array.dtype.isnative else array.dtype.newbyteorder("=")
         copied = empty_array(array.shape, dtype.np if dtype else from_np(native).np)
         np.copyto(copied, array, casting="unsafe")
         return copied
