@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence, Set
 from typing import Any, NamedTuple
 
@@ -13,24 +14,27 @@ from uopc import config
 from uopc.opt.share import Group, Loops, Member, Shared, size_in_step
 from uopc.passes import lower_loops, optimize_loops
 from uopc.rangeify import lower
-from uopc.render_c import Call, Function, render_c, render_function, render_shared
+from uopc.render_c import Call, Function, parameter, render_c, render_function, render_shared
 from uopc.uop import ALU, Ops, UOp, prod
 
 
 class Point(NamedTuple):
     """A body with its buffers numbered as a kernel's parameters, and the plan's buffers by these
-    numbers; the last one is what it writes. `is_asked` tells that the user wants it in memory,
-    `line` where the user's program built it, if that was noted."""
+    numbers; the last one is what it writes, and may lie where one of `over` did. `is_asked` tells
+    that the user wants it in memory, `line` where the user's program built it, if that was noted.
+    """
 
     body: UOp
     out: UOp
     buffers: list[UOp]
+    over: frozenset[UOp]
     is_asked: bool
     line: str
 
 
 class Emitted(NamedTuple):
-    """A kernel's C, the plan's buffers that it takes, of which it writes the last `outputs`."""
+    """A kernel's C, the plan's buffers that it takes, of which it writes the last `outputs`; of the
+    pairs in `over` the second one, which it writes, may lie where the first one did."""
 
     name: str
     src: str
@@ -38,6 +42,7 @@ class Emitted(NamedTuple):
     flops: int
     outputs: int
     lines: tuple[str, ...]
+    over: list[tuple[UOp, UOp]]
 
 
 def kernel_name(body: UOp) -> str:
@@ -77,17 +82,18 @@ class Emitter:
         return self.made[key]
 
     def kernel(self, p: Point) -> Emitted:
-        name, src, alive = self.once(self._render, p.body, p.out)
+        name, src, alive = self.once(self._render, p.body, p.out, _slots(p, p.over))
         return Emitted(name, src, [p.buffers[k] for k in alive], count_flops(p.body),
-                       int(p.out.arg.slot in alive), (p.line,) if p.line else ())
+                       int(p.out.arg.slot in alive), (p.line,) if p.line else (),
+                       [(b, p.buffers[-1]) for b in p.over])
 
-    def _render(self, body: UOp, out: UOp) -> tuple[str, str, list[int]]:
+    def _render(self, body: UOp, out: UOp, over: frozenset[int]) -> tuple[str, str, list[int]]:
         """(name, C, the slots that the lowered program still uses) of a kernel's body."""
         known = self.made.get((_lowered, body, out))
         sink = lower(body, out, self.level) if known is None else optimize_loops(known)
         alive = sorted(u.arg.slot for u in sink.toposort() if u.op is Ops.BUFFER)
         name = kernel_name(body)
-        src = render_c(sink, name)
+        src = render_c(sink, name, over)
         _show(src)
         return name, src, alive
 
@@ -103,11 +109,14 @@ class Emitter:
         sizes = {m.given: size_in_step(m, shared)
                  for m, shared in zip(group.members, group.chosen, strict=True)
                  if m.given in private}
+        readers = Counter(b for p in points for b in p.buffers)
+        over = [(b, p.buffers[-1]) for p in points for b in p.over if readers[b] == 1]
+        may_alias = {b for pair in over for b in pair}
         functions: list[Function] = []
         for p, shared in zip(points, group.chosen, strict=True):
             local = tuple((k, sizes[b]) for k, b in enumerate(p.buffers) if b in sizes)
             functions.append(self.once(_render_shared, self.lowered(p), kernel_name(p.body),
-                                       tuple(shared), local))
+                                       tuple(shared), local, _slots(p, may_alias)))
         numbers = {id(f): k for k, f in reversed(list(enumerate(functions)))}
         taken = [[p.buffers[k] for k in f.slots] for p, f in zip(points, functions, strict=True)]
         given = {m.given for m in group.members}
@@ -118,12 +127,18 @@ class Emitter:
         calls = [Call(f.renamed(f"{f.name}_{numbers[id(f)]}"), [names[b] for b in bs])
                  for f, bs in zip(functions, taken, strict=True)]
         name = f"fused{len(points)}_{_shape_name(points[-1].body)}"
-        src = render_shared(name, [f"{b.dtype.c}* restrict {names[b]}" for b in params],
+        src = render_shared(name, [parameter(b.dtype, names[b], b in may_alias) for b in params],
                             {names[b]: (b.dtype, n) for b, n in sizes.items()}, calls)
         self.once(_show, src)
         return Emitted(name, src, params, sum(count_flops(p.body) for p in points),
                        sum(b in given for b in params),
-                       tuple([p.line for p in points if p.line]))
+                       tuple([p.line for p in points if p.line]), over)
+
+
+def _slots(p: Point, may_alias: Set[UOp]) -> frozenset[int]:
+    """Of the parameters that may not be `restrict`."""
+    inputs = [k for k, b in enumerate(p.buffers[:-1]) if b in p.over and b in may_alias]
+    return frozenset([*inputs, len(p.buffers) - 1] if inputs else [])
 
 
 def _lowered(body: UOp, out: UOp) -> UOp:
@@ -131,8 +146,8 @@ def _lowered(body: UOp, out: UOp) -> UOp:
 
 
 def _render_shared(sink: UOp, name: str, shared: tuple[Shared, ...],
-                   local: tuple[tuple[int, int], ...]) -> Function:
-    return render_function(optimize_loops(sink, shared, dict(local)), name)
+                   local: tuple[tuple[int, int], ...], over: frozenset[int]) -> Function:
+    return render_function(optimize_loops(sink, shared, dict(local)), name, over)
 
 
 def _show(src: str) -> None:

@@ -208,6 +208,8 @@ class _Program:
             state.alone = shared[address(buffer_data(state.tensor.uop))] == 1 \
                 and not shared[address(buffer_data(u))]
         self.is_steady = self._is_steady()
+        if self.is_steady:
+            self._find_updates()
         self.result = _mapped(result, lambda t: _Place(self.slot(t._computed()), t.shape))
         self.values: list[np.ndarray | None] = []
         for u in self.slots:  # what nothing of the above gives is data that stays
@@ -227,6 +229,14 @@ class _Program:
         computed = states | {slot for slot, _, _ in results}
         return computed.isdisjoint(slot for slot, _ in self.checks) and states.isdisjoint(
             inputs[i] for _, (kind, i), _ in results if kind == "in")
+
+    def _find_updates(self) -> None:
+        """Tell the states whose new value may be written over the old one."""
+        plan, inputs, results = self.runs[0]
+        uses, out_of = Counter(inputs), {slot: k for slot, (kind, k), _ in results if kind == "out"}
+        for state in self.states:
+            state.in_place = state.alone and uses[state.before] == 1 and \
+                (inputs.index(state.before), out_of.get(state.after)) in plan.updates
 
     def slot(self, u: UOp) -> int:
         return self.slots.setdefault(base_buffer(u), len(self.slots))
@@ -261,7 +271,7 @@ class _Program:
     def prepare(self) -> _Repeated | None:
         """What runs with the states where they are now, if nobody else has seen them and there
         is where to put their new values."""
-        if not self.is_steady or not all(state.is_private and state.spare() is not None
+        if not self.is_steady or not all(state.is_private and state.has_place()
                                          for state in self.states):
             return None
         self.repeated[self.turn] = _Repeated(self)
@@ -316,7 +326,7 @@ class _Repeated:
                 for slot, _ in program.actions for i, s in enumerate(inputs) if s == slot}
         self.actions = [(slot, make, made.get(slot)) for slot, make in program.actions]
         fixed = {**made, **{s.before: s.array() for s in program.states}}
-        after = {s.after: s.spare() for s in program.states}
+        after = {s.after: s.arrays[program.turn ^ 1].reshape(-1) for s in program.states}
         known = {ref: fixed.get(slot, program.values[slot]) for ref, slot in source.items()}
         known.update((ref, after[slot]) for slot, ref, _ in results if slot in after)
         self.run = Repeated(self.plan, {ref: a for ref, a in known.items() if a is not None})
@@ -373,13 +383,15 @@ class _State:
     """A tensor that every call reads and assigns. Between calls its array stays here, until
     somebody asks the tensor for its value; so the array of the call before may be written again.
 
-    `arrays[program.turn]` is what it holds now, the other one what it held before.
+    `arrays[program.turn]` is what it holds now, the other one what it held before, or the same if
+    values are updated in place.
     """
 
     def __init__(self, program: _Program, tensor: Tensor, before: int) -> None:
         self.program, self.tensor, self.before, self.after = program, tensor, before, before
         self.shape = tensor.shape  # to ask the tensor later would be to ask for its value
         self.alone = False  # nothing else shares the array that it gets
+        self.in_place = False  # and that may be the one that it has
         self.arrays: list[np.ndarray | None] = [None, None]
 
     @property
@@ -391,13 +403,20 @@ class _State:
         with self.program.running:
             if self.is_private:
                 self.program.repeated = [None, None]
-                turn = self.program.turn
-                self.tensor._array, self.arrays[turn] = self.arrays[turn], None
-                self.tensor._holder = None
+                array = self.arrays[self.program.turn]
+                self.arrays = [None if a is array else a for a in self.arrays]
+                self.tensor._array, self.tensor._holder = array, None
 
     def spare(self) -> np.ndarray | None:
-        array = self.arrays[self.program.turn ^ 1]
-        return None if array is None else array.reshape(-1)
+        """An array for the next value beside the one of now."""
+        now, array = (self.arrays[self.program.turn ^ k] for k in (0, 1))
+        return None if array is None or array is now else array.reshape(-1)
+
+    def has_place(self) -> bool:
+        """Whether there is where to put the next value, be it over the one of now."""
+        if self.in_place:
+            self.arrays = [self.arrays[self.program.turn]] * 2
+        return self.arrays[self.program.turn ^ 1] is not None
 
     def array(self) -> np.ndarray:
         with self.program.running:

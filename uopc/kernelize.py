@@ -118,6 +118,7 @@ def make_plan(roots: Sequence[UOp], fuse_reduce: bool = False,
     _check_level(opt)
     spec.check(UOp(Ops.SINK, tuple(roots)), spec.shape_rules, "building the graph")
     inputs = _input_buffers(roots)
+    assigned = [u.op is Ops.STAGE and isinstance(u.arg, tuple) for u in roots]
     roots = _strip_detach(roots)
     if opt and opt >= 2:
         roots = _mark_asked(roots)
@@ -128,7 +129,7 @@ def make_plan(roots: Sequence[UOp], fuse_reduce: bool = False,
     if opt and opt >= 2 and not fuse_reduce:
         roots = keep_costly(roots, _homes(roots, fuse_reduce=False), MIN_STAGED_WORK)
     with remembering():
-        return _Planner(roots, inputs, fuse_reduce, opt or 0).plan(), inputs
+        return _Planner(roots, inputs, fuse_reduce, opt or 0, assigned).plan(), inputs
 
 
 def _check_level(opt: int | None) -> None:
@@ -157,12 +158,14 @@ class _Planner:
     several points that share a loop."""
 
     def __init__(self, roots: Sequence[UOp], inputs: Sequence[UOp], fuse_reduce: bool,
-                 level: int) -> None:
-        self.roots, self.level = roots, level
+                 level: int, assigned: Sequence[bool]) -> None:
+        self.roots, self.level, self.inputs = roots, level, set(inputs)
         self.homes = _homes(roots, fuse_reduce)
         if level >= 2 and not fuse_reduce:
             self.homes = _homes(roots, fuse_reduce, with_epilogues(roots, self.homes))
         self.root_homes = {self.homes[r] for r in roots}
+        self.updated = {self.homes[r] for r, is_new in zip(roots, assigned, strict=True)
+                        if is_new and level >= 1}
         self.refs: dict[UOp, Ref] = {u: ("in", i) for i, u in enumerate(inputs)}
         self.plan_storage: dict[str, list[Storage]] = {
             "in": [(u.dtype, prod(u.shape)) for u in inputs], "tmp": [], "out": []}
@@ -181,7 +184,8 @@ class _Planner:
                    for _, k in sorted(made.items())]
         results = [(self.ref(base_buffer(done[r])), r.shape) for r in self.roots]
         ins, temps, outs = (self.plan_storage[kind] for kind in ("in", "tmp", "out"))
-        return Plan(kernels, ins, temps, outs, results)
+        over = [(self.ref(a)[1], self.ref(b)[1]) for k in made.values() for a, b in k.over]
+        return Plan(kernels, ins, temps, outs, results, over)
 
     def points(self) -> tuple[list[Point], dict[UOp, UOp]]:
         """The points in order; and the graph with each of them replaced by its buffer."""
@@ -195,8 +199,10 @@ class _Planner:
             elif home is u and u.op is not Ops.BUFFER:
                 kind = "out" if u in self.root_homes else "tmp"
                 out = UOp(Ops.BUFFER, (), ParamArg(len(points), u.dtype, u.shape, kind))
-                points.append(_point(rebuilt.src[0] if u.op is Ops.STAGE else rebuilt, out,
-                                     u.op is Ops.STAGE and u.arg == "asked", spec.line_of(u)))
+                body = rebuilt.src[0] if u.op is Ops.STAGE else rebuilt
+                over = _read_in_place(body) & self.inputs if u in self.updated else frozenset()
+                points.append(_point(body, out, over, u.op is Ops.STAGE and u.arg == "asked",
+                                     spec.line_of(u)))
                 rebuilt = out
             done[u] = rebuilt
         return points, done
@@ -229,11 +235,26 @@ class _Planner:
         return self.refs[buffer]
 
 
-def _point(body: UOp, out: UOp, is_asked: bool, line: str) -> Point:
+def _read_in_place(body: UOp) -> frozenset[UOp]:
+    """The buffers of which each element of `body` needs none but the one of its own place, as
+    large."""
+    found, elsewhere = set(), []
+    for u in body.toposort(stop=lambda u: u.op not in ALU):
+        if u.op not in ALU:
+            base = base_buffer(u) if is_contiguous_buffer(u) else u
+            if base.op is Ops.BUFFER and (base.dtype, prod(u.shape)) == (body.dtype,
+                                                                         prod(body.shape)):
+                found.add(base)
+            else:
+                elsewhere.append(u)
+    return frozenset(found.difference(UOp(Ops.SINK, tuple(elsewhere)).toposort()))
+
+
+def _point(body: UOp, out: UOp, over: frozenset[UOp], is_asked: bool, line: str) -> Point:
     buffers = [v for v in body.toposort() if v.op is Ops.BUFFER] + [out]
     params = {v: UOp(Ops.BUFFER, (), v.arg._replace(slot=k, addrspace="kernel"))
               for k, v in enumerate(buffers)}
-    return Point(body.substitute(params), params[out], buffers, is_asked, line)
+    return Point(body.substitute(params), params[out], buffers, over, is_asked, line)
 
 
 # *** the cache, and running ***

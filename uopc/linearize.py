@@ -90,6 +90,11 @@ def linearize(sink: UOp) -> list[Step]:
     order = sink.toposort()
     inside = {u: frozenset(r for r in ranges if kind(r) != VECTOR)
               for u, ranges in open_ranges(sink).items()}  # lanes are no loop
+    for node in reversed(order):  # a body is inside of its loops, whether or not it counts on them
+        if node.op in (Ops.END, Ops.GROUP):
+            around = inside[node].union(loops(node)) if node.op is Ops.END else inside[node]
+            for body in node.src[:1] if node.op is Ops.END else node.src:
+                inside[body] |= around
     path = _nesting(order, inside)
     lines = statements(sink)
     blocks: dict[UOp | None, list[UOp]] = {None: []}

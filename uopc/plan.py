@@ -48,7 +48,8 @@ class Plan:
     need and give besides.
 
     `results` tells for each root where it lies (an input that a root aliases, or an out) and its
-    shape.
+    shape. `over` has pairs of an input and an out for which the kernel that writes the out needs of
+    the input, at each place, only what lies there.
     """
 
     kernels: list[Kernel]
@@ -56,6 +57,7 @@ class Plan:
     temps: list[Storage]
     outs: list[Storage]
     results: list[tuple[Ref, tuple[int, ...]]]
+    over: list[tuple[int, int]] = field(default_factory=list)
     _storage: list[np.ndarray] | None = field(default=None, repr=False)
     _launch: _Launch | None = field(default=None, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -65,6 +67,21 @@ class Plan:
         """Numbers of the kernels that may run at the same time, in order."""
         return phases([(k.refs[:len(k.refs) - k.outputs], k.refs[len(k.refs) - k.outputs:])
                        for k in self.kernels])
+
+    @functools.cached_property
+    def updates(self) -> set[tuple[int, int]]:
+        """(input, out) pairs that may be one array, in which the plan then writes in place: those
+        of `over` of which no kernel needs the input once the out is being written."""
+        phase = {k: p for p, kernels in enumerate(self.phases) for k in kernels}
+        users: dict[Ref, list[int]] = {}
+        for k, kernel in enumerate(self.kernels):
+            for ref in kernel.refs:
+                users.setdefault(ref, []).append(k)
+        writer = {ref: k for k, kernel in enumerate(self.kernels)
+                  for ref in kernel.refs[len(kernel.refs) - kernel.outputs:]}
+        return {(i, out) for i, out in self.over
+                if all(phase[k] < phase[writer["out", out]] for k in users.get(("in", i), [])
+                       if k != writer["out", out])}
 
     @functools.cached_property
     def order(self) -> list[int]:

@@ -90,7 +90,7 @@ def _to_json(plan: Plan) -> dict[str, Any]:
             "ins": [[dtype.name, size] for dtype, size in plan.ins],
             "temps": [[dtype.name, size] for dtype, size in plan.temps],
             "outs": [[dtype.name, size] for dtype, size in plan.outs],
-            "results": plan.results}
+            "results": plan.results, "over": plan.over}
 
 
 def _refs(plan: Plan) -> list[Ref]:
@@ -107,7 +107,8 @@ def _from_json(saved: dict[str, Any]) -> Plan:
                         for part in ("ins", "temps", "outs"))
     results = [((kind, k), tuple(shape)) for (kind, k), shape in saved["results"]]
     count = {"in": len(ins), "tmp": len(temps), "out": len(outs)}
-    plan = Plan(kernels, ins, temps, outs, results)
-    if not all(0 <= k < count[kind] for kind, k in _refs(plan)):
+    plan = Plan(kernels, ins, temps, outs, results, [(i, k) for i, k in saved["over"]])
+    if not all(0 <= k < count[kind] for kind, k in [
+            *_refs(plan), *[ref for i, k in plan.over for ref in (("in", i), ("out", k))]]):
         raise ValueError("a reference to an array that the plan does not have")
     return plan

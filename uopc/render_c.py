@@ -18,7 +18,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple
 
 import numpy as np
@@ -60,9 +60,9 @@ class Call(NamedTuple):
     arguments: Sequence[str]
 
 
-def render_c(sink: UOp, name: str) -> str:
+def render_c(sink: UOp, name: str, may_alias: Set[int] = frozenset()) -> str:
     """C source of `void name(...)`: one pointer per BUFFER in use, ordered by slot."""
-    function = render_function(sink, name)
+    function = render_function(sink, name, may_alias)
     return _source([function], [*_steps(function), *function.lines])
 
 
@@ -84,12 +84,18 @@ def render_shared(name: str, params: Sequence[str], local: Mapping[str, tuple[DT
     return _source(functions, [*lines, "  }", "}"])
 
 
-def render_function(sink: UOp, name: str) -> Function:
+def parameter(dtype: DType, name: str, may_alias: bool) -> str:
+    return f"{dtype.c}* {name}" if may_alias else f"{dtype.c}* restrict {name}"
+
+
+def render_function(sink: UOp, name: str, may_alias: Set[int] = frozenset()) -> Function:
+    """`may_alias` are the slots of buffers that may lie in the same place: an element is written
+    after it was read for the last time."""
     from uopc.render_vector import VectorBody  # which builds on this module
 
     order = sink.toposort()
     buffers = sorted({u for u in order if u.op is Ops.BUFFER}, key=lambda u: u.arg.slot)
-    params = [f"{u.dtype.c}* restrict data{u.arg.slot}" for u in buffers]
+    params = [parameter(u.dtype, f"data{u.arg.slot}", u.arg.slot in may_alias) for u in buffers]
     vectors = any(u.op is Ops.RANGE and kind(u) == VECTOR for u in order)
     body = (VectorBody if vectors else Body)(sink)
     steps = sum(n for _, n in body.shares.values())

@@ -37,7 +37,7 @@ from uopc.memory import address
 
 FLAGS = ("-O2", "-march=native", "-fPIC", "-shared", "-std=gnu11", "-fwrapv", "-fno-math-errno",
          "-fno-trapping-math", "-ffp-contract=off")
-NOT_NEEDED = ("-fno-tree-pre", "-fno-code-hoisting", "-fno-gcse")  # a quarter of its time
+NOT_NEEDED = ("-fno-tree-pre", "-fno-code-hoisting")  # a tenth of its time
 CACHE_LIMIT = 1 << 30  # bytes of plans and objects
 FILES_BETWEEN_TRIMS = 500
 CHUNKS = 16  # per thread, of a program whose steps are shared out
