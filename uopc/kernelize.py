@@ -123,7 +123,7 @@ def make_plan(roots: Sequence[UOp], fuse_reduce: bool = False,
     if opt and opt >= 2:
         roots = _mark_asked(roots)
     if opt and not fuse_reduce:
-        roots = pack_operands(reduce_in_parts(store_permuted(roots)), shares=opt >= 2)
+        roots = pack_operands(reduce_in_parts(store_permuted(roots), opt >= 2), opt >= 2)
     if not fuse_reduce:
         roots = stage_broadcast_compute(roots)
     if opt and opt >= 2 and not fuse_reduce:

@@ -63,9 +63,11 @@ def product_of(reduce: UOp) -> tuple[UOp, UOp] | None:
     return u.src[0].permute(order).reshape(shape), u.src[1].permute(order).reshape(shape)
 
 
-def reduce_in_parts(roots: Sequence[UOp]) -> list[UOp]:
+def reduce_in_parts(roots: Sequence[UOp], shares: bool = False) -> list[UOp]:
     """Put a STAGE of partial results into every reduction that threads could not share otherwise,
-    or that would stride through more memory than the caches hold.
+    or that would stride through more memory than the caches hold. Where kernels share loops
+    (`shares`), also into one that sums many rows of what is computed: by its first axis, so that
+    a part may be summed while it is in the cache.
 
         max over n of x[n]  →  max over p of STAGE(max over i of x[p*8192 + i])
 
@@ -73,30 +75,43 @@ def reduce_in_parts(roots: Sequence[UOp]) -> list[UOp]:
     """
     machine = target()
     found = [u for u in UOp(Ops.SINK, tuple(roots)).toposort()
-             if u.op is Ops.REDUCE and prod(u.src[0].shape) >= machine.min_divided_work]
-    return UOp.wrap(roots, found, lambda u: _in_parts(u, machine))
+             if u.op is Ops.REDUCE and prod(u.src[0].shape) >= machine.min_packed_work]
+    return UOp.wrap(roots, found, lambda u: _in_parts(u, machine, shares))
 
 
-def _in_parts(reduce: UOp, machine: Target) -> UOp:
+def _in_parts(reduce: UOp, machine: Target, shares: bool) -> UOp:
     x, (op, axes) = reduce.src[0], reduce.arg
     kept = x.shape[:-axes]
-    n, outputs = prod(x.shape[len(kept):]), prod(kept)
-    merged = x.reshape((*kept, n))
-    part = max(machine.min_part, machine.part // outputs)
-    if outputs >= machine.many_outputs:
-        part = max(machine.block, machine.cache // 2 // (outputs * reduce.dtype.size))
-        if n * outputs < machine.strided_work or strides(merged)[-1] in (0, 1):
-            return reduce
-    if n < 2 * part:
+    n = prod(x.shape[len(kept):])
+    part = _part(reduce, machine, shares)
+    if part is None or n < 2 * part:
         return reduce
     if any(constant_axes(f) for f in product_of(reduce) or ()):
         return reduce  # a product with reuse: its tiles are shared out
+    merged = x.reshape((*kept, n))
     whole = n // part * part
     parts = _slice_last(merged, 0, whole).reshape((*kept, n // part, part))
     axis = len(kept)
     stored = parts.permute((axis, *range(axis), axis + 1)).reduce(op, 1).stage()
     total = stored.permute((*range(1, axis + 1), 0)).reduce(op, 1)
     return total if whole == n else total.alu(op, _slice_last(merged, whole, n).reduce(op, 1))
+
+
+def _part(reduce: UOp, machine: Target, shares: bool) -> int | None:
+    """How many elements of each sum make a part of their own; None if all of them do."""
+    x, axes = reduce.src[0], reduce.arg[1]
+    summed, outputs = x.shape[-axes:], prod(reduce.shape)
+    n = prod(summed)
+    if shares and outputs >= machine.min_shared_lanes and _base(x).op is not Ops.BUFFER and \
+            machine.min_shared_steps <= summed[0] <= n // machine.min_shared_steps:
+        return n // summed[0]
+    if n * outputs < machine.min_divided_work:
+        return None
+    if outputs < machine.many_outputs:
+        return max(machine.min_part, machine.part // outputs)
+    if n * outputs < machine.strided_work or strides(x.reshape((*reduce.shape, n)))[-1] in (0, 1):
+        return None
+    return max(machine.block, machine.cache // 2 // (outputs * reduce.dtype.size))
 
 
 def _slice_last(x: UOp, start: int, stop: int) -> UOp:

@@ -216,17 +216,31 @@ def _joined(first: Group, second: Group, machine: Target) -> Group | None:
         return None
     given = {m.given for m in first.members}
     readers = [k for k, m in enumerate(second.members) if given.intersection(m.buffers[:-1])]
-    axes = []
+    axes, order = [], _early(members, len(first.members))
     for axis in first.axes:
         wanted = {k: _digit_of(axis, first, second.members[k]) for k in readers}
         theirs = [[wanted[0]]] if len(second.members) == 1 else \
             [a.digits for a in second.axes if all(a.digits[k] == d for k, d in wanted.items())]
         if None not in wanted.values() and theirs:
-            axes.append(Axis(axis.size, [*axis.digits, *theirs[0]]))
+            digits = [*axis.digits, *theirs[0]]
+            axes.append(Axis(axis.size, [digits[k] for k in order]))
+    members = [members[k] for k in order]
     chosen = _choose(axes, members, machine)
     if chosen is None:
         return None
     return Group(members, axes, (first.after | second.after) - {first, second}, chosen)
+
+
+def _early(members: Sequence[Member], start: int) -> list[int]:
+    """The order in which the members from `start` on come right after what they read, if less is
+    alive at one time then."""
+    order = list(range(start))
+    place = {m.given: k for k, m in enumerate(members)}
+    for k in range(start, len(members)):
+        read = [order.index(place[b]) for b in members[k].buffers[:-1] if place.get(b, k) < k]
+        order.insert(max(read, default=len(order) - 1) + 1, k)
+    early = [members[k] for k in order]
+    return order if _most_alive(early) < _most_alive(members) else list(range(len(members)))
 
 
 def _digit_of(axis: Axis, group: Group, m: Member) -> Digit | None:
@@ -317,7 +331,7 @@ def _most_alive(members: Sequence[Member]) -> int:
         last.update(dict.fromkeys((b for b in m.buffers[:-1] if b in last), k))
     change = [0] * (len(members) + 1)
     for k, m in enumerate(members):
-        size = m.given.dtype.size * m.loops.size
+        size = m.given.dtype.size * m.loops.size if last[m.given] > k else 0
         change[k] += size
         change[last[m.given] + 1] -= size
     return max(accumulate(change))

@@ -35,7 +35,7 @@ class Target:
     min_copied_reuse: int = 512        # and where it is contiguous already
     min_packed_work: int = 32_768      # operations of a reduction whose operands may be packed
     small_cache: int = 1 << 15         # bytes of the cache next to a core
-    max_members: int = 32              # kernels that share a loop
+    max_members: int = 48              # kernels that share a loop
     min_shared_steps: int = 8          # of that loop
     min_shared_rows: int = 24          # of a product that are left in a step
     small_part: int = 16               # times smaller than the largest: may do without vectors
