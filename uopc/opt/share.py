@@ -101,6 +101,8 @@ class Loops:
         store, *loops = sink.src[0].src
         order = store.toposort()
         self.is_plain = not any(u.op is Ops.LOAD and len(u.src) > 1 for u in order)
+        value = store.src[1].src[1] if store.src[1].op is Ops.WHERE else store.src[1]
+        self.is_copy = value.op is Ops.LOAD
         has_reduce = any(u.op is Ops.REDUCE for u in order)
         self.loops = tuple(loops)
         self.stored = Access(store.src[0])
@@ -130,6 +132,10 @@ class Member:
     @property
     def given(self) -> UOp:
         return self.buffers[-1]
+
+    @property
+    def bytes_given(self) -> int:
+        return self.given.dtype.size * self.loops.size
 
 
 @dataclass(eq=False)
@@ -173,17 +179,16 @@ def share_loops(members: Sequence[Member], machine: Target) -> list[Group]:
         close = {group_of[b] for b in m.buffers[:-1] if b in group_of and b not in ends}
         group = Group([m], _own_axes(m), sources)
         for source in sorted(close, key=list(groups).index, reverse=True):
-            joined = _joined(source, group, machine)
-            if joined is None:
-                continue
-            for old in (source, group):
+            made = _together(source, group, machine)
+            for old in (source, group) if made else ():
                 groups.pop(old, None)
             for other in groups:
-                if other.after & {source, group}:
-                    other.after = other.after - {source, group} | {joined}
-            group = joined
-            for one in group.members:
-                group_of[one.given] = group
+                if made and other.after & {source, group}:
+                    other.after = other.after - {source, group} | {*made}
+            for new in made:
+                groups[new] = None
+                group_of.update((one.given, new) for one in new.members)
+            group = made[-1] if made else group
         groups[group] = None
         group_of[m.given] = group
     return _in_order(list(groups))
@@ -207,15 +212,44 @@ def _own_axes(m: Member) -> list[Axis]:
         if m.loops.is_plain else []
 
 
-def _joined(first: Group, second: Group, machine: Target) -> Group | None:
-    """Two groups as one, if that is possible, and of use. The second reads what the first gives."""
+def _together(first: Group, second: Group, machine: Target) -> list[Group]:
+    """Two groups as one, if that is possible, and of use; else nothing. The second reads what the
+    first gives. Copies may be in the way, as an operand's is that all rows of a product need: then
+    they go apart, and come first, if they are less than what is passed on."""
     members = [*first.members, *second.members]
-    if not all(m.loops.is_plain for m in members) or len(members) > machine.max_members or \
-            any(g is not first and g.comes_after(first) for g in second.after) or \
-            first.comes_after(second):
-        return None
+    if not all(m.loops.is_plain for m in members) or first.comes_after(second) or \
+            any(g is not first and g.comes_after(first) for g in second.after):
+        return []
+    after = (first.after | second.after) - {first, second}
+    joined = _joined(first, second, machine)
+    if joined is not None:
+        joined.after = after
+        return [joined]
+    given = {m.given for m in members}
+    copies = [m for m in members if m.loops.is_copy and given.isdisjoint(m.buffers[:-1])]
+    left = [m for m in members if m not in copies]
+    read = {b for m in left for b in m.buffers[:-1]}
+    passed = sum(m.bytes_given for m in first.members if m in left and m.given in read)
+    if not left or sum(m.bytes_given for m in copies) >= passed or not copies:
+        return []
+    joined = Group(left[:1], _own_axes(left[0]))
+    for m in left[1:]:
+        joined = joined and _joined(joined, Group([m], _own_axes(m)), machine)
+    if joined is None:
+        return []
+    apart = [Group([m], _own_axes(m), {g for g in after if any(
+        one.given in m.buffers for one in g.members)}) for m in copies]
+    joined.after = after | {*apart}
+    return [*apart, joined]
+
+
+def _joined(first: Group, second: Group, machine: Target) -> Group | None:
+    """As `_together`, whatever there is between them."""
+    members = [*first.members, *second.members]
     given = {m.given for m in first.members}
     readers = [k for k, m in enumerate(second.members) if given.intersection(m.buffers[:-1])]
+    if len(members) > machine.max_members or not readers:
+        return None
     axes, order = [], _early(members, len(first.members))
     for axis in first.axes:
         wanted = {k: _digit_of(axis, first, second.members[k]) for k in readers}
@@ -228,7 +262,7 @@ def _joined(first: Group, second: Group, machine: Target) -> Group | None:
     chosen = _choose(axes, members, machine)
     if chosen is None:
         return None
-    return Group(members, axes, (first.after | second.after) - {first, second}, chosen)
+    return Group(members, axes, set(), chosen)
 
 
 def _early(members: Sequence[Member], start: int) -> list[int]:
@@ -331,7 +365,7 @@ def _most_alive(members: Sequence[Member]) -> int:
         last.update(dict.fromkeys((b for b in m.buffers[:-1] if b in last), k))
     change = [0] * (len(members) + 1)
     for k, m in enumerate(members):
-        size = m.given.dtype.size * m.loops.size if last[m.given] > k else 0
+        size = m.bytes_given if last[m.given] > k else 0
         change[k] += size
         change[last[m.given] + 1] -= size
     return max(accumulate(change))
