@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from uopc.emit import Emitted, Emitter, Point
 from uopc.emit import count_flops as _flops
 from uopc.emit import kernel_name as _kernel_name
 from uopc.explain import first_difference
-from uopc.opt.fuse import keep_costly, with_epilogues
+from uopc.opt.fuse import keep_costly, reads_nothing, with_epilogues
 from uopc.opt.layout import pack_operands, reduce_in_parts, store_permuted
 from uopc.opt.share import share_loops
 from uopc.opt.target import target
@@ -64,7 +64,8 @@ def _fused_work(base: UOp) -> int:
     return sum(u.op in ALU for u in inside) * prod(base.shape)
 
 
-def stage_broadcast_compute(roots: Sequence[UOp], factor: int = BROADCAST_FACTOR) -> list[UOp]:
+def stage_broadcast_compute(roots: Sequence[UOp], factor: int = BROADCAST_FACTOR,
+                            is_cheap: Callable[[UOp], bool] = lambda base: False) -> list[UOp]:
     """Put a STAGE on each expensive expression that an EXPAND repeats `factor` times or more,
     since without one each of its copies would be computed again."""
     targets = set()
@@ -75,7 +76,7 @@ def stage_broadcast_compute(roots: Sequence[UOp], factor: int = BROADCAST_FACTOR
         while base.op in MOVEMENT:
             base = base.src[0]
         if base.op in ALU and base.op is not Ops.CAST and base.shape \
-                and _fused_work(base) >= MIN_STAGED_WORK:
+                and _fused_work(base) >= MIN_STAGED_WORK and not is_cheap(base):
             targets.add(base)
     return UOp.wrap(roots, targets, UOp.stage)
 
@@ -125,7 +126,8 @@ def make_plan(roots: Sequence[UOp], fuse_reduce: bool = False,
     if opt and not fuse_reduce:
         roots = pack_operands(reduce_in_parts(store_permuted(roots), opt >= 2), opt >= 2)
     if not fuse_reduce:
-        roots = stage_broadcast_compute(roots)
+        roots = stage_broadcast_compute(roots, is_cheap=reads_nothing) if opt else \
+            stage_broadcast_compute(roots)
     if opt and opt >= 2 and not fuse_reduce:
         roots = keep_costly(roots, _homes(roots, fuse_reduce=False), MIN_STAGED_WORK)
     with remembering():

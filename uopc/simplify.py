@@ -234,6 +234,13 @@ def widen_inside(x: UOp, y: UOp) -> UOp | None:
     return UOp(y.op, tuple(s.cast(x.dtype) for s in y.src)) if fits else None
 
 
+def narrow_inside(x: UOp, y: UOp) -> UOp | None:
+    """cast(a + b)  →  cast(a) + cast(b) for a position that the smaller type holds, too."""
+    low, high = bounds(y)
+    fits = x.dtype.size < y.dtype.size and x.dtype.min <= low and high <= x.dtype.max
+    return UOp(y.op, tuple(s.cast(x.dtype) for s in y.src)) if fits else None
+
+
 def drop_gate(x: UOp, i: UOp, valid: UOp) -> UOp | None:
     """A load whose gate is always open, or always shut."""
     index = x.src[0]
@@ -294,9 +301,11 @@ simplify_rules = PatternMatcher([
     (UPat(Ops.ADD, name="x", dtype=INTS), recombine),
     (UPat(Ops.CAST, (UPat((Ops.ADD, Ops.MUL, Ops.IDIV, Ops.MOD), name="y", dtype=INTS),), name="x",
           dtype=INTS), widen_inside),
+    (UPat(Ops.CAST, (UPat((Ops.ADD, Ops.MUL), name="y", dtype=INTS),), name="x", dtype=INTS),
+     narrow_inside),
     (UPat(Ops.CAST, (UPat(Ops.CAST, (i,), name="y", dtype=INTS),), name="c", dtype=INTS),
-     lambda x, y, c: x.cast(c.dtype) if x.dtype.size < y.dtype.size < c.dtype.size
-     and x.dtype.min >= y.dtype.min else None),
+     lambda x, y, c: x.cast(c.dtype) if y.dtype.min <= x.dtype.min and x.dtype.max <= y.dtype.max
+     else None),
     ((i + a) < c, compare_sum),
     ((i * a) < c, compare_multiple),
 ])

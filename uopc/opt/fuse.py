@@ -13,10 +13,19 @@ from collections.abc import Mapping, Sequence
 from uopc.dtype import dtypes
 from uopc.opt.layout import strides
 from uopc.opt.target import target
-from uopc.uop import ALU, Ops, UOp, prod
+from uopc.uop import ALU, MOVEMENT, Ops, UOp, prod
 
 Homes = Mapping[UOp, UOp]
 COSTLY = (Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.COS, Ops.TANH, Ops.ERF, Ops.POW)
+
+
+def reads_nothing(u: UOp) -> bool:
+    """Whether `u` is a short expression of numbers and positions, as a mask of the past is: that
+    takes less time than reading it from memory."""
+    order = u.toposort()
+    return sum(v.op in ALU for v in order) <= target().short_body and all(
+        v.op in ALU or v.op in MOVEMENT or v.op in (Ops.CONST, Ops.IOTA) for v in order) and \
+        not any(v.op in COSTLY for v in order)
 
 
 def keep_costly(roots: Sequence[UOp], homes: Homes, least: int) -> list[UOp]:
