@@ -50,4 +50,5 @@ def test_the_pool_is_bounded() -> None:
     del arrays
     gc.collect()
     assert _pool.bytes <= POOL_LIMIT
-    assert _pool.bytes == sum(block.nbytes for block in _pool.waiting.values())
+    assert _pool.bytes == sum(
+        size * len(blocks) for size, blocks in _pool.waiting.items())

@@ -47,9 +47,10 @@ def is_contiguous_buffer(u: UOp) -> bool:
 def buffer_data(u: UOp) -> np.ndarray:
     """The array of a contiguous buffer, in its shape. Raises ValueError if it has none."""
     base = base_buffer(u)
-    if "np" not in base.__dict__:
+    array = base.__dict__.get("np")
+    if array is None:
         raise ValueError(f"{base!r} has no data")
-    return base.__dict__["np"].reshape(u.shape)
+    return array if base is u else array.reshape(u.shape)
 
 
 # *** expressions ***

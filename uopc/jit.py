@@ -480,7 +480,8 @@ def _outline(tree: Any, tensors: dict[int, tuple[int, Tensor]], numbers: list[An
     numbers, which are collected. Tensors that are the same one must be so again."""
     if isinstance(tree, Tensor):
         place, _ = tensors.setdefault(id(tree), (len(tensors), tree))
-        return tree.shape, tree.dtype, place
+        known = tree._uop or tree  # a node is asked more quickly
+        return known.shape, known.dtype, place
     if isinstance(tree, (list, tuple)):
         return type(tree), *[_outline(value, tensors, numbers) for value in tree]
     if isinstance(tree, dict):

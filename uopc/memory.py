@@ -46,7 +46,7 @@ class _Pool:
     """Blocks of memory of which some are in use and some wait for use."""
 
     def __init__(self) -> None:
-        self.waiting: OrderedDict[int, memoryview] = OrderedDict()  # by id, the newest last
+        self.waiting: OrderedDict[int, list[memoryview]] = OrderedDict()  # by size, the latest last
         self.used: dict[int, tuple[weakref.ref, memoryview]] = {}  # by the reference's id
         self.bytes = 0
         self.lock = threading.RLock()  # a block may come back while this thread holds it
@@ -61,10 +61,9 @@ class _Pool:
 
     def take(self, size: int) -> memoryview:
         with self.lock:
-            for key, block in reversed(list(self.waiting.items())):
-                if block.nbytes == size and self.waiting.pop(key, None) is not None:
-                    self.bytes -= size
-                    return block
+            if blocks := self.waiting.get(size):
+                self.bytes -= size
+                return blocks.pop()
         fresh = np.empty(size + LINE, np.uint8)
         start = -address(fresh) % LINE
         return memoryview(fresh)[start:start + size]
@@ -72,11 +71,12 @@ class _Pool:
     def give_back(self, gone: weakref.ref) -> None:
         _, block = self.used.pop(id(gone))
         with self.lock:
-            self.waiting[id(block)] = block
+            self.waiting.setdefault(block.nbytes, []).append(block)
+            self.waiting.move_to_end(block.nbytes)
             self.bytes += block.nbytes
-            while self.bytes > POOL_LIMIT:
-                _, oldest = self.waiting.popitem(last=False)
-                self.bytes -= oldest.nbytes
+            while self.bytes > POOL_LIMIT:  # those of the size that was in use the longest ago
+                size, blocks = self.waiting.popitem(last=False)
+                self.bytes -= size * len(blocks)
 
 
 _pool = _Pool()

@@ -240,9 +240,12 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
 
     def _data(self) -> np.ndarray:
         """The array that holds the value, which is computed if it is not known."""
-        if self._array is None and self._uop is None:
+        if self._uop is None and self._array is None:
             self._leave()
-        return buffer_data(self._computed()) if (array := self._array) is None else array
+        if (array := self._array) is not None:
+            return array
+        u = self.uop
+        return buffer_data(u if u.op is Ops.BUFFER else self._computed())
 
     def _computed(self) -> UOp:
         """The contiguous buffer that holds the value, which is computed if it is not known."""
