@@ -22,6 +22,7 @@ from uopc import config
 from uopc.counters import counters
 
 COMPARED = 20     # first steps whose losses must agree with PyTorch's
+UNSTEADY = 5      # first steps, in which plans are made and recorded
 TOLERANCE = 1e-4
 PEERS = {"torch": False, "torch.compile": True}  # label → whether the model is compiled
 
@@ -35,6 +36,9 @@ class Step:
 
     def __call__(self) -> None:
         self.losses.append(self.training())
+
+    def become_steady(self) -> None:
+        self.first_losses(UNSTEADY)
 
     def first_losses(self, steps: int) -> list[float]:
         while len(self.losses) < steps:
@@ -73,7 +77,7 @@ class UopcStep(Step):
         return weights_of(self.training.model)
 
     def parts(self) -> Parts:
-        steady = self.done[2:]  # the first makes the plan, the second is recorded
+        steady = self.done[UNSTEADY:]
         return Parts(steady[-1].kernels, statistics.median(p.run for p in steady),
                      statistics.median(p.outside for p in steady))
 
@@ -102,6 +106,8 @@ def run(bench: Bench, name: str, levels: Sequence[int], source: bool) -> None:
                             for label, compiled in PEERS.items() if "torch" in bench.libraries},
                            keep=True)
     turns.prepare({"peak": machine.cases["peak"]}, keep=True)
+    for label in (*ours, *theirs):
+        turns.ask(label, "become_steady")
     seconds = turns.time([*ours, *theirs, "peak"])
     show_steps(bench, name, seconds, ours, theirs, TASKS[name].flops(weights))
     if theirs:
