@@ -461,3 +461,48 @@ def test_two_functions_may_assign_one_tensor(threaded: bool) -> None:
             add()
             seen.append(shift().item())
         assert seen == [float(k) for k in range(5, 25)]
+
+
+def test_what_depends_on_no_argument_is_computed_once() -> None:
+    w, scale = tensor(150, 160, seed=1), tensor(160, seed=2)
+    mixed = np.tanh(w.numpy() @ w.numpy().T)
+
+    @jit
+    def f(x: Tensor) -> tuple[Tensor, Tensor]:
+        y = x @ (w @ w.T).tanh()
+        return y * 2, y + (w * scale).sum()
+
+    x = tensor(130, 150)
+    for _ in range(4):
+        f(x)
+    before = counters.copy()
+    first, second = f(x)
+    fewer = (counters - before).kernels
+    want = x.numpy() @ mixed
+    np.testing.assert_allclose(first.numpy(), want * 2, rtol=1e-4, atol=1e-3)
+    np.testing.assert_allclose(second.numpy(), want + (w.numpy() * scale.numpy()).sum(),
+                               rtol=1e-4, atol=1e-3)
+    (program,) = f.programs.values()
+    assert fewer < len(program.runs[0][0].kernels) and program.kept
+    w.assign(w * 0.5)  # which is noticed
+    first, _ = f(x)
+    np.testing.assert_allclose(first.numpy(), x.numpy() @ np.tanh(w.numpy() @ w.numpy().T) * 2,
+                               rtol=1e-4, atol=1e-3)
+    assert not program.kept
+
+
+def test_a_step_with_constants_updates_in_place() -> None:
+    data, p, q = tensor(140, 150, seed=3), tensor(150, 8), tensor(150, 8)
+
+    def step(p: Tensor, x: Tensor) -> Tensor:
+        y = (data.T @ data) @ p * 1e-3 + x
+        loss = (y * y).mean() + (p * p).sum()  # a kernel that reads what is updated
+        p.assign(p * 0.9 + y)
+        return loss
+
+    fast = jit(lambda x: step(p, x))
+    for k in range(8):
+        x = tensor(150, 8, seed=k + 10)
+        a, b = fast(x), step(q, x)
+        np.testing.assert_allclose(a.item(), b.item(), rtol=1e-4)
+    np.testing.assert_allclose(p.numpy(), q.numpy(), rtol=1e-4, atol=1e-5)

@@ -207,14 +207,15 @@ class _Program:
             state.after = self.slot(state.tensor.uop)
             state.alone = shared[address(buffer_data(state.tensor.uop))] == 1 \
                 and not shared[address(buffer_data(u))]
-        self.is_steady = self._is_steady()
-        if self.is_steady:
-            self._find_updates()
         self.result = _mapped(result, lambda t: _Place(self.slot(t._computed()), t.shape))
         self.values: list[np.ndarray | None] = []
         for u in self.slots:  # what nothing of the above gives is data that stays
             stays = u not in fresh and u not in made
             self.values.append(buffer_data(u) if stays else None)
+        self.kept: list[np.ndarray] = []  # what was computed for all calls
+        self.is_steady = self._is_steady()
+        if self.is_steady:
+            self._become_steady()
         for u in {*recording.nodes, *self.slots} - fresh - made:
             if u.op is not Ops.CONST:
                 u.__dict__.setdefault("recorded_in", weakref.WeakSet()).add(self)
@@ -230,13 +231,20 @@ class _Program:
         return computed.isdisjoint(slot for slot, _ in self.checks) and states.isdisjoint(
             inputs[i] for _, (kind, i), _ in results if kind == "in")
 
-    def _find_updates(self) -> None:
-        """Tell the states whose new value may be written over the old one."""
+    def _become_steady(self) -> None:
+        """Compute what is the same in every call, and tell the states whose new value may be
+        written over the old one."""
         plan, inputs, results = self.runs[0]
+        constant = [i for i, slot in enumerate(inputs) if self.values[slot] is not None]
+        self.plan = plan
+        if (parts := plan.split(set(constant))) is not None:
+            once, self.plan = parts
+            self.kept = once.run([self.values[inputs[i]] for i in constant])
+            plan.forget()
         uses, out_of = Counter(inputs), {slot: k for slot, (kind, k), _ in results if kind == "out"}
         for state in self.states:
             state.in_place = state.alone and uses[state.before] == 1 and \
-                (inputs.index(state.before), out_of.get(state.after)) in plan.updates
+                (inputs.index(state.before), out_of.get(state.after)) in self.plan.updates
 
     def slot(self, u: UOp) -> int:
         return self.slots.setdefault(base_buffer(u), len(self.slots))
@@ -244,6 +252,7 @@ class _Program:
     def make_stale(self) -> None:
         """Never to be replayed again: keep no array alive."""
         self.is_stale, self.values, self.slots, self.repeated = True, [], {}, [None, None]
+        self.kept = []
 
     def check_numbers(self, numbers: list[Any], args: tuple, kwargs: dict) -> None:
         for k, (now, then) in enumerate(zip(numbers, self.numbers, strict=True)):
@@ -318,8 +327,8 @@ class _Repeated:
     """The one run of a program whose states lie where they lay two calls ago."""
 
     def __init__(self, program: _Program) -> None:
-        (self.plan, inputs, results), = program.runs
-        self.program = program
+        self.program, self.plan = program, program.plan
+        _, inputs, results = program.runs[0]
         source = {("in", i): slot for i, slot in enumerate(inputs)}
         # what an action makes is small and goes into many kernels: it is put where they look
         made = {slot: np.empty(self.plan.ins[i][1], self.plan.ins[i][0].np)
@@ -329,6 +338,7 @@ class _Repeated:
         after = {s.after: s.arrays[program.turn ^ 1].reshape(-1) for s in program.states}
         known = {ref: fixed.get(slot, program.values[slot]) for ref, slot in source.items()}
         known.update((ref, after[slot]) for slot, ref, _ in results if slot in after)
+        known.update((("in", len(inputs) + k), array) for k, array in enumerate(program.kept))
         self.run = Repeated(self.plan, {ref: a for ref, a in known.items() if a is not None})
         # each slot of what is another array in every call, with its places in the table
         self.given = [(slot, self.run.where([r for r, s in source.items() if s == slot]))

@@ -11,8 +11,8 @@ import itertools
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from uopc.phases import Ref, phases
 from uopc.runtime import Program, Tasks
 
 Storage = tuple[DType, int]  # dtype, number of elements
+MIN_KEPT = 1 << 16  # bytes that are worth keeping from run to run
 _numbers = itertools.count()
 
 
@@ -40,6 +41,10 @@ class Kernel:
     flops: int
     outputs: int = 1
     lines: tuple[str, ...] = ()
+
+    def taking(self, other: Mapping[Ref, Ref]) -> Kernel:
+        """The same with other arrays in the place of some."""
+        return replace(self, refs=[other.get(ref, ref) for ref in self.refs])
 
 
 @dataclass
@@ -92,6 +97,38 @@ class Plan:
     def number(self) -> int:
         """By which a timeline names it."""
         return next(_numbers)
+
+    def split(self, constant: Set[int]) -> tuple[Plan, Plan] | None:
+        """(a plan of what depends on these inputs alone, which it takes in their order; one of the
+        rest, which takes what the first gives behind its own inputs). None if that is little."""
+        known: set[Ref] = {("in", i) for i in constant}
+        once: list[int] = []
+        for k, kernel in enumerate(self.kernels):
+            first = len(kernel.refs) - kernel.outputs  # of those that it writes
+            read, written = kernel.refs[:first], kernel.refs[first:]
+            if known.issuperset(read) and all(kind == "tmp" for kind, _ in written):
+                once.append(k)
+                known.update(written)
+        rest = [k for k in range(len(self.kernels)) if k not in once]
+        read = {ref for k in rest for ref in self.kernels[k].refs}
+        passed = list(dict.fromkeys(ref for k in once for ref in self.kernels[k].refs
+                                    if ref[0] == "tmp" and ref in read))
+        given = [self.temps[t] for _, t in passed]
+        if _bytes(given) < MIN_KEPT:
+            return None
+        inputs = {("in", i): ("in", n) for n, i in enumerate(sorted(constant))}
+        outs = {ref: ("out", n) for n, ref in enumerate(passed)}
+        more = {ref: ("in", len(self.ins) + n) for n, ref in enumerate(passed)}
+        first = Plan([self.kernels[k].taking(inputs | outs) for k in once],
+                     [self.ins[i] for i in sorted(constant)], self.temps, given, [])
+        second = Plan([self.kernels[k].taking(more) for k in rest], [*self.ins, *given],
+                      self.temps, self.outs, self.results, self.over)
+        return first, second
+
+    def forget(self) -> None:
+        """Give back what it keeps between runs; another run takes it anew."""
+        with self._lock:
+            self._storage = self._launch = None
 
     def bytes_used(self, kernel: Kernel) -> int:
         """Of all arrays that a kernel reads and writes, each counted once."""
