@@ -32,11 +32,22 @@ class GPTConfig:
         if not 0 <= self.dropout < 1:
             raise ValueError(f"dropout must be in [0, 1), got {self.dropout}")
 
+    @property
+    def std(self) -> float:
+        """Of weights at first. GPT-2's 0.02 belongs to its 768 channels; other widths scale it so
+        that activations keep their size."""
+        return 0.02 * math.sqrt(768 / self.n_embd)
+
+    @property
+    def residual_std(self) -> float:
+        """As GPT-2, less by the number of projections that are added up."""
+        return self.std / math.sqrt(2 * self.n_layer)
+
 
 class CausalSelfAttention:
     def __init__(self, config: GPTConfig) -> None:
-        self.c_attn = nn.Linear(config.n_embd, 3 * config.n_embd, bias=config.bias)
-        self.c_proj = nn.Linear(config.n_embd, config.n_embd, bias=config.bias)
+        self.c_attn = nn.Linear(config.n_embd, 3 * config.n_embd, config.bias, config.std)
+        self.c_proj = nn.Linear(config.n_embd, config.n_embd, config.bias, config.residual_std)
         self.n_head = config.n_head
 
     def __call__(self, x: Tensor, dropout: float) -> Tensor:
@@ -52,8 +63,8 @@ class CausalSelfAttention:
 
 class MLP:
     def __init__(self, config: GPTConfig) -> None:
-        self.c_fc = nn.Linear(config.n_embd, 4 * config.n_embd, bias=config.bias)
-        self.c_proj = nn.Linear(4 * config.n_embd, config.n_embd, bias=config.bias)
+        self.c_fc = nn.Linear(config.n_embd, 4 * config.n_embd, config.bias, config.std)
+        self.c_proj = nn.Linear(4 * config.n_embd, config.n_embd, config.bias, config.residual_std)
 
     def __call__(self, x: Tensor, dropout: float) -> Tensor:
         return nn.dropout(self.c_proj(self.c_fc(x).gelu()), dropout)
@@ -81,24 +92,11 @@ class GPT:
         self.config = config
         self.training = True  # whether dropout is applied
         self.transformer = {
-            "wte": nn.Embedding(config.vocab_size, config.n_embd),
-            "wpe": nn.Embedding(config.block_size, config.n_embd),
+            "wte": nn.Embedding(config.vocab_size, config.n_embd, config.std),
+            "wpe": nn.Embedding(config.block_size, config.n_embd, config.std),
             "h": [Block(config) for _ in range(config.n_layer)],
             "ln_f": nn.LayerNorm(config.n_embd, bias=config.bias),
         }
-        self._initialize()
-
-    def _initialize(self) -> None:
-        """GPT-2's: normal, the residual projections scaled by the depth. GPT-2's deviation of 0.02
-        belongs to its 768 channels; other widths scale it so that activations keep their size."""
-        deviation = 0.02 * math.sqrt(768 / self.config.n_embd)
-        for name, p in nn.named_parameters(self).items():
-            if name.endswith("bias"):
-                p.assign(Tensor.zeros(*p.shape))
-            elif p.ndim == 2:
-                residual = name.endswith("c_proj.weight")
-                scale = deviation / math.sqrt(2 * self.config.n_layer) if residual else deviation
-                p.assign(Tensor.randn(*p.shape) * scale)
         Tensor.realize_all(*nn.parameters(self))
 
     def hidden(self, tokens: Tensor) -> Tensor:

@@ -81,9 +81,10 @@ class Indexing:
         u = u.cast(dtypes.i64) if u.dtype is dtypes.u32 else u
         low, high = bounds(u)
         if low < 0 or high >= size:
+            unsigned = np.dtype(f"u{self.dtype.size}")  # in which negative numbers are large
+
             def check(values: np.ndarray) -> None:
-                unsigned = values.view(f"u{values.itemsize}")  # in which negative ones are large
-                if not values.size or np.maximum.reduce(unsigned, axis=None) < size:
+                if not values.size or np.maximum.reduce(values.view(unsigned), axis=None) < size:
                     return
                 bad = (values < (-size if negative else 0)) | (values >= size)
                 bad &= values != (size if allowed is None else allowed)

@@ -65,12 +65,16 @@ def load_parameters(module: Any, arrays: dict[str, np.ndarray]) -> None:
 
 
 class Linear:
-    """x @ weight.T + bias; weight (n_out, n_in) and bias (n_out,), uniform in ±1/sqrt(n_in)."""
+    """x @ weight.T + bias; weight (n_out, n_in) and bias (n_out,), uniform in ±1/sqrt(n_in). With
+    `std` the weight is normal with this standard deviation, and the bias 0."""
 
-    def __init__(self, n_in: int, n_out: int, bias: bool = True) -> None:
+    def __init__(self, n_in: int, n_out: int, bias: bool = True, std: float | None = None) -> None:
         bound = 1 / math.sqrt(n_in) if n_in else 0.0
-        self.weight = _uniform((n_out, n_in), bound)
-        self.bias = _uniform((n_out,), bound) if bias else None
+        self.weight = _uniform((n_out, n_in), bound) if std is None else _normal((n_out, n_in), std)
+        self.bias = None
+        if bias:
+            self.bias = _uniform((n_out,), bound) if std is None else \
+                Tensor.zeros(n_out, requires_grad=True)
 
     def __call__(self, x: Tensor) -> Tensor:
         y = x @ self.weight.transpose()
@@ -78,10 +82,10 @@ class Linear:
 
 
 class Embedding:
-    """Rows of weight (n, dim) by integer index; standard normal at first."""
+    """Rows of weight (n, dim) by integer index; normal at first, with standard deviation `std`."""
 
-    def __init__(self, n: int, dim: int) -> None:
-        self.weight = _parameter(Tensor.randn(n, dim))
+    def __init__(self, n: int, dim: int, std: float = 1.0) -> None:
+        self.weight = _normal((n, dim), std)
 
     def __call__(self, index: Tensor) -> Tensor:
         """(...) → (..., dim). Raises IndexError for an index outside of 0..n-1."""
@@ -121,6 +125,10 @@ def dropout(x: Tensor, p: float) -> Tensor:
 
 def _uniform(shape: tuple[int, ...], bound: float) -> Tensor:
     return _parameter(Tensor.rand(*shape) * (2 * bound) - bound)
+
+
+def _normal(shape: tuple[int, ...], std: float) -> Tensor:
+    return _parameter(Tensor.randn(*shape) * std)
 
 
 def _parameter(start: Tensor) -> Tensor:

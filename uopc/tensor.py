@@ -24,7 +24,7 @@ from uopc.dtype import DType, Number, dtypes, from_np, promote
 from uopc.elementwise import Elementwise, constant
 from uopc.indexing import Indexing
 from uopc.kernelize import realize
-from uopc.memory import empty_array
+from uopc.memory import MIN_POOLED, empty_array
 from uopc.movement import Movement, shape_argument
 from uopc.reductions import Reductions
 from uopc.uop import Ops, UOp, prod
@@ -55,19 +55,16 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
     _uop: UOp | None = None
     _array: np.ndarray | None = None
     _holder: Holder | None = None
+    _former: weakref.ref[UOp] | None = None  # the node that `uop` was until it was computed
+    _value: tuple[UOp, UOp] | None = None    # a constant expression and its buffer
+    grad: Tensor | None = None
 
     def __init__(self, data: Any, requires_grad: bool = False, dtype: DType | None = None) -> None:
         if isinstance(data, Tensor):
             data = data.numpy()
         self._array = _as_array(data, dtype)
-        self._start()
         if requires_grad:
             self.requires_grad = True
-
-    def _start(self) -> None:
-        self.grad: Tensor | None = None
-        self._former: weakref.ref[UOp] | None = None  # the node that `uop` was until computed
-        self._value: tuple[UOp, UOp] | None = None    # a constant expression and its buffer
 
     @property
     def uop(self) -> UOp:
@@ -131,7 +128,6 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
         """The Tensor of a graph."""
         tensor = cls.__new__(cls)
         tensor._uop = uop
-        tensor._start()
         return tensor
 
     @classmethod
@@ -139,7 +135,6 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
         """The Tensor of a C-contiguous array, which nobody changes from now on."""
         tensor = cls.__new__(cls)
         tensor._array = array
-        tensor._start()
         return tensor
 
     @classmethod
@@ -458,7 +453,10 @@ def _as_array(data: Any, dtype: DType | None) -> np.ndarray:
     if isinstance(data, (np.ndarray, np.generic)):
         array = np.asarray(data)
         native = array.dtype if array.dtype.isnative else array.dtype.newbyteorder("=")
-        copied = empty_array(array.shape, dtype.np if dtype else from_np(native).np)
+        wanted = dtype.np if dtype else from_np(native).np
+        if array.nbytes < MIN_POOLED:
+            return np.array(array, wanted, order="C")
+        copied = empty_array(array.shape, wanted)
         np.copyto(copied, array, casting="unsafe")
         return copied
     if dtype is not None:
