@@ -219,6 +219,7 @@ class _Program:
         for u in {*recording.nodes, *self.slots} - fresh - made:
             if u.op is not Ops.CONST:
                 u.__dict__.setdefault("recorded_in", weakref.WeakSet()).add(self)
+        self.slots = {}  # the nodes hold arrays
 
     def _is_steady(self) -> bool:
         """Whether all is done by one plan, what must be looked at is known before it runs, and
@@ -251,7 +252,7 @@ class _Program:
 
     def make_stale(self) -> None:
         """Never to be replayed again: keep no array alive."""
-        self.is_stale, self.values, self.slots, self.repeated = True, [], {}, [None, None]
+        self.is_stale, self.values, self.repeated = True, [], [None, None]
         self.kept = []
 
     def check_numbers(self, numbers: list[Any], args: tuple, kwargs: dict) -> None:
