@@ -2,6 +2,8 @@
 
 Every statement goes into the outermost loop that its operands allow, and within a loop statements
 keep their topological order. An inner loop counts as one statement, standing where its END does.
+What a loop computes side by side, for several vectors that do not depend on each other, advances
+together: a processor looks only so far ahead, and one long polynomial would fill its view.
 
     END(STORE(..r0..r1..), r0, r1)  →  open r0, open r1, do STORE, close r1, close r0
 """
@@ -13,6 +15,7 @@ from typing import Literal, NamedTuple
 from uopc.uop import ALU, VECTOR, Ops, UOp, kind
 
 MAX_NESTING = 60  # of one inlined expression; clang refuses more than 256 brackets
+SIDE_BY_SIDE = 40  # operations on floats, from which on several vectors advance together
 REPEATING = frozenset({Ops.MAX, Ops.MAXIMUM, Ops.REDUCE})  # C names their operands twice
 
 
@@ -47,10 +50,23 @@ def open_ranges(root: UOp) -> dict[UOp, frozenset[UOp]]:
     return inside
 
 
+def side_by_side(sink: UOp) -> set[UOp]:
+    """All that long bodies of loops are made of which store several results."""
+    found: set[UOp] = set()
+    for end in sink.toposort():
+        if end.op is Ops.END and end.src[0].op is Ops.GROUP and not any(
+                s.op is Ops.GROUP or s.op is Ops.END and loops(s) for s in end.src[0].src):
+            body = end.src[0].toposort()
+            if not any(u.op in (Ops.ACC, Ops.REDUCE) for u in body) and \
+                    sum(u.op in ALU and u.dtype.is_float for u in body) >= SIDE_BY_SIDE:
+                found.update(body)
+    return found
+
+
 def statements(sink: UOp) -> set[UOp]:
     """The nodes that become a line of their own: memory accesses, accumulators, and ALU values
-    that are used more than once or would nest too deeply."""
-    order = sink.toposort()
+    that are used more than once, would nest too deeply, or advance side by side."""
+    order, together = sink.toposort(), side_by_side(sink)
     uses: Counter[UOp] = Counter({sink: 1})
     for node in reversed(order):
         if node.op in ALU and not uses[node]:
@@ -62,8 +78,9 @@ def statements(sink: UOp) -> set[UOp]:
     depth: dict[UOp, int] = {}
     for node in order:
         depth[node] = 1 + max((depth[s] for s in node.src), default=0)
-        if node.op in (Ops.LOAD, Ops.STORE, Ops.ACC, Ops.REDUCE) or (
-                node.op in ALU and (uses[node] > 1 or depth[node] > MAX_NESTING)):
+        is_short = node in together and node.op in ALU and node.dtype.is_float
+        if node.op in (Ops.LOAD, Ops.STORE, Ops.ACC, Ops.REDUCE) or (node.op in ALU and (
+                uses[node] > 1 or depth[node] > (2 if is_short else MAX_NESTING))):
             chosen.add(node)
             depth[node] = 0
     return chosen
@@ -96,7 +113,7 @@ def linearize(sink: UOp) -> list[Step]:
             for body in node.src[:1] if node.op is Ops.END else node.src:
                 inside[body] |= around
     path = _nesting(order, inside)
-    lines = statements(sink)
+    lines, together = statements(sink), side_by_side(sink)
     blocks: dict[UOp | None, list[UOp]] = {None: []}
     for node in order:
         if node.op is Ops.END:
@@ -106,6 +123,12 @@ def linearize(sink: UOp) -> list[Step]:
                 outer = r
         elif node in lines:
             blocks.setdefault(_deepest(inside[node], path), []).append(node)
+    level: dict[UOp, int] = {}
+    for node in order:
+        level[node] = max((level[s] for s in node.src), default=0) + (node in lines)
+    for block in blocks.values():
+        if together.issuperset(block) and not any(node.op is Ops.RANGE for node in block):
+            block.sort(key=level.__getitem__)
     steps: list[Step] = []
     stack = [iter(blocks[None])]
     opened: list[UOp] = []

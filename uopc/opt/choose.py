@@ -206,9 +206,11 @@ def _tile(nest: Nest, numbers: Numbers, machine: Target) -> list[Nest]:
 
 
 def _registers_at_once(nest: Nest, machine: Target) -> int:
-    """Vectors to work on side by side: a long body keeps the machine busy with one."""
+    """Vectors to work on side by side; with a long body, fewer accumulators of a sum."""
     work = sum(u.op in ALU for u in value_nodes(nest))
-    return 4 if work <= machine.short_body else 2 if work <= 2 * machine.short_body else 1
+    if not nest.reduces() or work <= machine.short_body:
+        return 4
+    return 2 if work <= 2 * machine.short_body else 1
 
 
 def _tiles(nest: Nest, r: UOp, height: int, numbers: Numbers) -> list[tuple[Nest, int]]:
