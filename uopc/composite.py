@@ -46,7 +46,7 @@ def is_contiguous_buffer(u: UOp) -> bool:
 
 def buffer_data(u: UOp) -> np.ndarray:
     """The array of a contiguous buffer, in its shape. Raises ValueError if it has none."""
-    base = base_buffer(u)
+    base = u if u.op is Ops.BUFFER else base_buffer(u)
     array = base.__dict__.get("np")
     if array is None:
         raise ValueError(f"{base!r} has no data")

@@ -235,12 +235,14 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
 
     def _data(self) -> np.ndarray:
         """The array that holds the value, which is computed if it is not known."""
-        if self._uop is None and self._array is None:
-            self._leave()
-        if (array := self._array) is not None:
-            return array
-        u = self.uop
-        return buffer_data(u if u.op is Ops.BUFFER else self._computed())
+        if (u := self._uop) is None:
+            if self._array is None:
+                self._leave()
+            if (array := self._array) is not None:
+                return array
+        elif "np" in u.__dict__:
+            return u.__dict__["np"]
+        return buffer_data(self._computed())
 
     def _computed(self) -> UOp:
         """The contiguous buffer that holds the value, which is computed if it is not known."""
