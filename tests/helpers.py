@@ -15,6 +15,7 @@ from uopc.passes import PASSES
 from uopc.rangeify import lower
 from uopc.render_c import render_c
 from uopc.runtime import Program
+from uopc.tensor import Tensor
 from uopc.uop import ALU, Ops, ParamArg, UOp, prod
 
 INTS = (dtypes.u8, dtypes.i32, dtypes.u32, dtypes.i64)
@@ -130,3 +131,8 @@ def same_meaning(body: UOp, rtol: float = 0.0, level: int = 0) -> Array:
         else:
             assert_same_bits(got, want.ravel(), f"after {name}")
     return want
+
+
+def tensor(*shape: int, seed: int = 0) -> Tensor:
+    """Normal numbers, the same ones for the same arguments."""
+    return Tensor(np.random.default_rng(seed).standard_normal(shape).astype(np.float32))

@@ -1,20 +1,16 @@
 """`@jit`: what is replayed is what the function would have computed."""
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 
 import numpy as np
 import pytest
+from helpers import tensor
 
 from uopc import nn
 from uopc.counters import counters
 from uopc.jit import jit
 from uopc.tensor import Tensor
-
-
-def tensor(*shape: int, seed: int = 0) -> Tensor:
-    return Tensor(np.random.default_rng(seed).standard_normal(shape).astype(np.float32))
 
 
 def test_replays_run_on_new_inputs() -> None:
@@ -385,124 +381,3 @@ def test_a_training_step_is_recorded_once() -> None:
     for k in range(6):
         step(tensor(16, 4, seed=k), tensor(16, 1, seed=k)).item()
     assert len(calls) == 2
-
-
-def test_a_state_may_be_read_by_another_thread_meanwhile() -> None:
-    p, q = (Tensor(np.zeros(300_000, np.float32)) for _ in range(2))
-
-    @jit
-    def step() -> None:
-        p.assign(p + 1)
-        q.assign(q + p)
-
-    for _ in range(6):
-        step()
-    done = threading.Event()
-
-    def read() -> None:
-        while not done.is_set():
-            p.numpy()
-
-    reader = threading.Thread(target=read)
-    reader.start()
-    for _ in range(200):
-        step()
-    done.set()
-    reader.join()
-    assert p.numpy()[0] == 206 and q.numpy()[0] == 206 * 207 / 2
-
-
-def test_a_state_may_be_an_index() -> None:
-    table, position = Tensor(np.arange(20, dtype=np.float32)), Tensor(np.array([0], np.int32))
-
-    @jit
-    def step(x: Tensor) -> Tensor:
-        out = table[position] + x
-        position.assign(position + 1)
-        return out
-
-    assert [step(Tensor([0.5])).item() for _ in range(20)] == [k + 0.5 for k in range(20)]
-    with pytest.raises(IndexError, match="20"):
-        step(Tensor([0.5]))
-
-
-def test_a_plan_of_no_kernels_is_replayed() -> None:
-    same = jit(lambda x: x.contiguous())
-    for k in range(6):
-        assert same(Tensor([k, 1.0])).numpy().tolist() == [k, 1.0]
-
-
-@pytest.mark.parametrize("threaded", [False, True])
-def test_two_functions_may_assign_one_tensor(threaded: bool) -> None:
-    p, seen = Tensor(np.zeros(50_000, np.float32)), []
-
-    @jit
-    def add() -> None:
-        p.assign(p + 1)
-
-    @jit
-    def shift() -> Tensor:
-        p.assign(p + 0)
-        return p.max()
-
-    for _ in range(4):
-        add()
-        shift()
-    if threaded:  # who assigns last wins, so a step may be lost; nothing else may happen
-        other = threading.Thread(target=lambda: [shift().item() for _ in range(200)])
-        other.start()
-        for _ in range(200):
-            add()
-        other.join()
-        value = p.numpy()
-        assert (value == value[0]).all() and 4 <= value[0] <= 204 and value[0] % 1 == 0
-    else:
-        for _ in range(20):
-            add()
-            seen.append(shift().item())
-        assert seen == [float(k) for k in range(5, 25)]
-
-
-def test_what_depends_on_no_argument_is_computed_once() -> None:
-    w, scale = tensor(150, 160, seed=1), tensor(160, seed=2)
-    mixed = np.tanh(w.numpy() @ w.numpy().T)
-
-    @jit
-    def f(x: Tensor) -> tuple[Tensor, Tensor]:
-        y = x @ (w @ w.T).tanh()
-        return y * 2, y + (w * scale).sum()
-
-    x = tensor(130, 150)
-    for _ in range(4):
-        f(x)
-    before = counters.copy()
-    first, second = f(x)
-    fewer = (counters - before).kernels
-    want = x.numpy() @ mixed
-    np.testing.assert_allclose(first.numpy(), want * 2, rtol=1e-4, atol=1e-3)
-    np.testing.assert_allclose(second.numpy(), want + (w.numpy() * scale.numpy()).sum(),
-                               rtol=1e-4, atol=1e-3)
-    (program,) = f.programs.values()
-    assert fewer < len(program.runs[0][0].kernels) and program.kept
-    w.assign(w * 0.5)  # which is noticed
-    first, _ = f(x)
-    np.testing.assert_allclose(first.numpy(), x.numpy() @ np.tanh(w.numpy() @ w.numpy().T) * 2,
-                               rtol=1e-4, atol=1e-3)
-    assert not program.kept
-
-
-def test_a_step_with_constants_updates_in_place() -> None:
-    data, p, q = tensor(140, 150, seed=3), tensor(150, 8), tensor(150, 8)
-
-    def step(p: Tensor, x: Tensor) -> Tensor:
-        y = (data.T @ data) @ p * 1e-3 + x
-        loss = (y * y).mean() + (p * p).sum()  # a kernel that reads what is updated
-        p.assign(p * 0.9 + y)
-        return loss
-
-    fast = jit(lambda x: step(p, x))
-    for k in range(8):
-        x = tensor(150, 8, seed=k + 10)
-        a, b = fast(x), step(q, x)
-        np.testing.assert_allclose(a.item(), b.item(), rtol=1e-4)
-    np.testing.assert_allclose(p.numpy(), q.numpy(), rtol=1e-4, atol=1e-5)

@@ -26,10 +26,10 @@ import numpy as np
 from uopc import config, profile
 from uopc.composite import base_buffer, buffer_data, is_contiguous_buffer, new_buffer
 from uopc.counters import counters
-from uopc.kernelize import run_plan, say_run
-from uopc.memory import address, empty_array
-from uopc.plan import Repeated
+from uopc.kernelize import run_plan
+from uopc.memory import address
 from uopc.recording import Recording, current, note_assignment
+from uopc.replay import Repetition, State
 from uopc.tensor import Tensor
 from uopc.uop import Ops, UOp
 
@@ -53,7 +53,7 @@ class jit:
     def __init__(self, function: Callable[..., Any]) -> None:
         functools.update_wrapper(self, function)
         self.function = function
-        self.programs: dict[Key, _Program | None] = {}  # None: not recorded yet
+        self.programs: dict[Key, Program | None] = {}  # None: not recorded yet
         # by the call before: tensors from outside, and the places of arguments
         self.assigned: dict[Key, tuple[list[Tensor], set[int]]] = {}
         self.lock = threading.RLock()
@@ -72,16 +72,18 @@ class jit:
         given = [t for _, t in tensors.values()]
         with self.lock:
             program = self.programs.get(key)
+            values = [] if program is None else program.values  # which go when it becomes stale
             if program is not None and not program.is_stale:
                 if numbers:
                     program.check_numbers(numbers, args, kwargs)
-                result = program.replay(given)
+                result = program.replay(given, values)
                 if profile.timeline() is not None:
                     profile.note("replay", start, function=program.name)
                 return result
             if key in self.programs:
                 return self._record(key, args, kwargs, numbers)
-            list(_leaves_of(args, kwargs))  # all that it may be called with
+            for _ in _leaves_of(args, kwargs):  # which raises for what must not be among them
+                pass
             with Recording(strict=False) as watching:
                 result = self.function(*args, **kwargs)
             self._remember(key, None, watching, given)
@@ -90,7 +92,7 @@ class jit:
                 del self.programs[oldest], self.assigned[oldest]
             return result
 
-    def _remember(self, key: Key, program: _Program | None, recording: Recording,
+    def _remember(self, key: Key, program: Program | None, recording: Recording,
                   arguments: list[Tensor]) -> None:
         places = {id(t): k for k, t in enumerate(arguments)}
         held = [t for t, _ in recording.held.values()]
@@ -130,7 +132,7 @@ class jit:
         known = {id(t) for t in (*states, *inputs)} >= {id(t) for t in held}
         program = None  # while it needs what was not computed before, or assigns what it did not
         if in_memory and recording.is_fit and known:
-            program = _Program(self.function.__qualname__, recording, inputs, before, numbers,
+            program = Program(self.function.__qualname__, recording, inputs, before, numbers,
                                result)
         self._remember(key, program, recording, inputs)
         for outer, inner in given:
@@ -171,7 +173,7 @@ def _tensors_of(result: Any) -> list[Tensor]:
     return tensors
 
 
-class _Program:
+class Program:
     """Recorded plans, with a slot for every array that goes into one or comes out."""
 
     def __init__(self, name: str, recording: Recording, given: list[Tensor], before: list[UOp],
@@ -182,9 +184,9 @@ class _Program:
         self.given = [self.slot(u) for u in before]
         held = list(recording.held.values())
         positions = {id(t): k for k, t in enumerate(given)}
-        self.states = [_State(self, t, self.slot(u)) for t, u in held if id(t) not in positions]
+        self.states = [State(self, t, self.slot(u)) for t, u in held if id(t) not in positions]
         self.turn = 0
-        self.repeated: list[_Repeated | None] = [None, None]  # by turn
+        self.repeated: list[Repetition | None] = [None, None]  # by turn
         self.running = threading.RLock()  # held while `repeated` is run or a state is given away
         self.actions = [(None if u is None else self.slot(u), make)
                         for u, make in recording.actions]
@@ -195,7 +197,8 @@ class _Program:
             self.runs.append((plan, [self.slot(u) for u in inputs],
                               [(self.slot(u), *place) for u, place in
                                zip(results, places, strict=True)]))
-            made.update(map(base_buffer, results))
+            read = set(map(base_buffer, inputs))
+            made.update(b for b in map(base_buffer, results) if b not in read)
         self.checks = [(self.slot(u), check) for u, check in recording.checks]
         self.assigned = [(positions[id(t)], self.slot(t.uop), t.shape)
                          for t, _ in held if id(t) in positions]
@@ -251,7 +254,7 @@ class _Program:
         return self.slots.setdefault(base_buffer(u), len(self.slots))
 
     def make_stale(self) -> None:
-        """Never to be replayed again: keep no array alive."""
+        """Never to be replayed again: keep no array of the recording alive."""
         self.is_stale, self.values, self.repeated = True, [], [None, None]
         self.kept = []
 
@@ -263,13 +266,14 @@ class _Program:
                     f"{self.name}: {path} is {now!r}, and was {then!r} when the function was "
                     "recorded; a number is part of the graph. Pass what changes as a Tensor")
 
-    def replay(self, given: list[Tensor]) -> Any:
+    def replay(self, given: list[Tensor], constant: list[np.ndarray | None]) -> Any:
+        """`constant` has the values that stay, by slot."""
         start, debug = time.perf_counter(), config.debug()
-        values = self.values.copy()
+        values = constant.copy()
         for slot, t in zip(self.given, given, strict=True):
             values[slot] = t._data()
         with self.running:
-            repeated = self.repeated[self.turn] or self.prepare() if debug < 2 else None
+            repeated = self.repeated[self.turn] or self.prepare(constant) if debug < 2 else None
             if repeated is not None:
                 repeated(values, start, debug)
         if repeated is None:
@@ -278,13 +282,14 @@ class _Program:
             given[position]._become(values[slot].reshape(shape))
         return _mapped(self.result, lambda p: p.tensor(values), _Place)
 
-    def prepare(self) -> _Repeated | None:
+    def prepare(self, constant: list[np.ndarray | None]) -> Repetition | None:
         """What runs with the states where they are now, if nobody else has seen them and there
         is where to put their new values."""
-        if not self.is_steady or not all(state.is_private and state.has_place()
-                                         for state in self.states):
+        kept = self.kept
+        if self.is_stale or not self.is_steady or not all(
+                state.is_private and state.has_place() for state in self.states):
             return None
-        self.repeated[self.turn] = _Repeated(self)
+        self.repeated[self.turn] = Repetition(self, constant, kept)
         return self.repeated[self.turn]
 
     def run_anew(self, values: list[np.ndarray | None], start: float) -> None:
@@ -322,128 +327,6 @@ class _Program:
             for slot, (kind, k), shape in results:
                 values[slot] = outs[k].reshape(shape) if kind == "out" else \
                     arrays[k].reshape(shape) if plan else arrays[k].copy()
-
-
-class _Repeated:
-    """The one run of a program whose states lie where they lay two calls ago."""
-
-    def __init__(self, program: _Program) -> None:
-        self.program, self.plan = program, program.plan
-        _, inputs, results = program.runs[0]
-        source = {("in", i): slot for i, slot in enumerate(inputs)}
-        # what an action makes is small and goes into many kernels: it is put where they look
-        made = {slot: np.empty(self.plan.ins[i][1], self.plan.ins[i][0].np)
-                for slot, _ in program.actions for i, s in enumerate(inputs) if s == slot}
-        self.actions = [(slot, make, made.get(slot)) for slot, make in program.actions]
-        fixed = {**made, **{s.before: s.array() for s in program.states}}
-        after = {s.after: s.arrays[program.turn ^ 1].reshape(-1) for s in program.states}
-        known = {ref: fixed.get(slot, program.values[slot]) for ref, slot in source.items()}
-        known.update((ref, after[slot]) for slot, ref, _ in results if slot in after)
-        known.update((("in", len(inputs) + k), array) for k, array in enumerate(program.kept))
-        self.run = Repeated(self.plan, {ref: a for ref, a in known.items() if a is not None})
-        # each slot of what is another array in every call, with its places in the table
-        self.given = [(slot, self.run.where([r for r, s in source.items() if s == slot]))
-                      for slot in program.given]
-        self.fresh: list[tuple] = []
-        self.views = []  # slot, the slot of the same array, shape
-        for slot, ref, shape in results:
-            if ref in source:
-                self.views.append((slot, source[ref], shape))
-            elif slot not in after:
-                source[ref] = slot
-                self.fresh.append((slot, shape, self.plan.outs[ref[1]][0].np,
-                                   self.run.where([ref])))
-
-    def __call__(self, values: list[np.ndarray | None], start: float, debug: int) -> None:
-        """Run on the given arrays in `values`, and put there what comes out."""
-        program, plan, table = self.program, self.plan, self.run.table
-        timeline = profile.timeline()
-        for slot, check in program.checks:
-            check(values[slot])
-        for slot, places in self.given:
-            table[places] = address(values[slot])
-        for slot, make, array in self.actions:
-            made = make()
-            if slot is not None:
-                values[slot] = made
-            if array is not None:
-                array[:] = made.reshape(-1)
-        for slot, shape, dtype, places in self.fresh:
-            values[slot] = array = empty_array(shape, dtype)
-            table[places] = address(array)
-        if timeline is not None:
-            profile.note("schedule", start)
-        with plan._lock:
-            started = time.perf_counter()
-            if timeline is None:
-                launch, arguments = self.run.launch, self.run.arguments
-                program.turn ^= 1  # here, so that an interrupted call is done or not begun
-                launch(*arguments)
-            else:
-                program.turn ^= 1
-                self.run.run()
-            plan.note(started)
-        counters.plan_hits += 1
-        for slot, source, shape in self.views:
-            values[slot] = values[source].reshape(shape)
-        if debug >= 1:
-            say_run(plan, "replayed", started)
-
-
-class _State:
-    """A tensor that every call reads and assigns. Between calls its array stays here, until
-    somebody asks the tensor for its value; so the array of the call before may be written again.
-
-    `arrays[program.turn]` is what it holds now, the other one what it held before, or the same if
-    values are updated in place.
-    """
-
-    def __init__(self, program: _Program, tensor: Tensor, before: int) -> None:
-        self.program, self.tensor, self.before, self.after = program, tensor, before, before
-        self.shape = tensor.shape  # to ask the tensor later would be to ask for its value
-        self.alone = False  # nothing else shares the array that it gets
-        self.in_place = False  # and that may be the one that it has
-        self.arrays: list[np.ndarray | None] = [None, None]
-
-    @property
-    def is_private(self) -> bool:
-        """Whether nobody but this has seen the array."""
-        return self.tensor._holder is self
-
-    def release(self) -> None:
-        with self.program.running:
-            if self.is_private:
-                self.program.repeated = [None, None]
-                array = self.arrays[self.program.turn]
-                self.arrays = [None if a is array else a for a in self.arrays]
-                self.tensor._array, self.tensor._holder = array, None
-
-    def spare(self) -> np.ndarray | None:
-        """An array for the next value beside the one of now."""
-        now, array = (self.arrays[self.program.turn ^ k] for k in (0, 1))
-        return None if array is None or array is now else array.reshape(-1)
-
-    def has_place(self) -> bool:
-        """Whether there is where to put the next value, be it over the one of now."""
-        if self.in_place:
-            self.arrays = [self.arrays[self.program.turn]] * 2
-        return self.arrays[self.program.turn ^ 1] is not None
-
-    def array(self) -> np.ndarray:
-        with self.program.running:
-            if self.is_private:
-                return self.arrays[self.program.turn]
-        self.arrays = [None, None]
-        return self.tensor._data()
-
-    def keep(self) -> bool:
-        """After the program's turn: hold the new value of the tensor, whose old one somebody has.
-        Returns whether that can be."""
-        if not self.alone or self.tensor._holder is not None:
-            return False
-        self.arrays[self.program.turn ^ 1] = None
-        self.tensor._give(self)
-        return True
 
 
 @dataclass(frozen=True)

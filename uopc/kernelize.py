@@ -67,7 +67,7 @@ def _fused_work(base: UOp) -> int:
 def stage_broadcast_compute(roots: Sequence[UOp], factor: int = BROADCAST_FACTOR,
                             is_cheap: Callable[[UOp], bool] = lambda base: False) -> list[UOp]:
     """Put a STAGE on each expensive expression that an EXPAND repeats `factor` times or more,
-    since without one each of its copies would be computed again."""
+    since without one each of its copies would be computed again; none on one that `is_cheap`."""
     targets = set()
     for u in UOp(Ops.SINK, tuple(roots)).toposort():
         if u.op is not Ops.EXPAND or prod(u.shape) < factor * max(1, prod(u.src[0].shape)):
@@ -276,7 +276,8 @@ def _structure(order: list[UOp], fuse_reduce: bool, opt: int | None) -> Structur
         if u.op is Ops.BUFFER:
             nodes.append((u.op, u.dtype, u.shape))
         elif u.op is Ops.STAGE:  # an assignment's number tells it apart, and means nothing more
-            nodes.append((u.op, bool(u.arg), position[u.src[0]]))
+            arg = "assign" if isinstance(u.arg, tuple) else u.arg
+            nodes.append((u.op, arg, position[u.src[0]]))
         else:
             nodes.append((u.op, u.argkey, *[position[s] for s in u.src]))
     return (fuse_reduce, opt or 0, tuple(nodes))

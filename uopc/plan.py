@@ -220,7 +220,7 @@ class _Launch:
     arrays once, inputs, outs and temporaries, then those of each kernel as it takes them."""
 
     def __init__(self, plan: Plan, temporary: Sequence[np.ndarray]) -> None:
-        self.plan = plan
+        self.plan, self.temporary = plan, temporary  # the addresses are theirs
         self.first = {"in": 0, "out": len(plan.ins), "tmp": len(plan.ins) + len(plan.outs)}
         self.addresses = np.zeros(self.first["tmp"] + len(temporary), np.uintp)
         self.addresses[self.first["tmp"]:] = [address(a) for a in temporary]
@@ -253,13 +253,16 @@ class Repeated(_Launch):
             if kind == "in":
                 plan.check(i, array)
         with plan._lock:
-            plan.launch()
-        super().__init__(plan, plan._storage)
+            temporary = plan.launch().temporary
+        super().__init__(plan, temporary)
         self.fixed = fixed
         for (kind, i), array in fixed.items():
             self.addresses[self.first[kind] + i] = address(array)
         np.take(self.addresses, self.places, out=self.table)
-        self.launch, self.arguments = self.tasks.launch, self.tasks.arguments(address(self.table))
+
+    def call(self, log: np.ndarray | None = None) -> tuple[Callable[..., None], tuple]:
+        """The native function that runs it, and its arguments."""
+        return self.tasks.launch, self.tasks.arguments(address(self.table), log)
 
     def where(self, refs: Sequence[Ref]) -> np.ndarray | int:
         """The index in the table of the address of an array that these mean."""

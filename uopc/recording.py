@@ -106,5 +106,10 @@ def note_assignment(tensor: Any, before: UOp) -> None:
     recording = current()
     if recording is not None:
         recording.held.setdefault(id(tensor), (tensor, before))
+    note_change(before)
+
+
+def note_change(before: UOp) -> None:
+    """Called when a tensor has another node than this one from now on."""
     for program in list(before.__dict__.get("recorded_in", ())):
         program.make_stale()  # it took this value for one that never changes

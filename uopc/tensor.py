@@ -30,14 +30,15 @@ from uopc.reductions import Reductions
 from uopc.uop import Ops, UOp, prod
 
 _leaves: WeakValueDictionary[int, Tensor] = WeakValueDictionary()  # by id
-_reading = threading.RLock()  # held while a tensor gets its node
+fields = threading.RLock()  # around changes of what a tensor's value is
 
 
 class Holder(Protocol):
     """What keeps a tensor's value to itself until somebody asks for it."""
 
     def release(self) -> None:
-        """Put the value into the tensor's `_array`, unless that has happened already."""
+        """Put the value into the tensor's `_array`, under the lock `fields`, unless that has
+        happened already."""
 
 
 class Tensor(Elementwise, Reductions, Movement, Indexing):
@@ -69,41 +70,52 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
     @property
     def uop(self) -> UOp:
         """The graph that gives this tensor's value."""
-        if (u := self._uop) is not None:
-            return u
-        with _reading:
-            while self._uop is None:
-                array, holder = self._array, self._holder
-                if array is not None:
-                    self.uop = new_buffer(array)
-                elif holder is not None:
-                    holder.release()
-            return self._uop
+        while (u := self._uop) is None:
+            self._leave()
+            with fields:
+                if self._uop is None and self._array is not None:
+                    self._uop, self._array = new_buffer(self._array), None
+        return u
 
     @uop.setter
     def uop(self, uop: UOp) -> None:
-        self._leave()
-        self._uop, self._array = uop, None
+        self._set(uop, None)
 
     def _leave(self) -> None:
-        """Whoever holds the value learns that it will no longer be this tensor's."""
+        """Whoever holds the value gives it back."""
         if (holder := self._holder) is not None:
             holder.release()
 
+    def _set(self, uop: UOp | None, array: np.ndarray | None) -> None:
+        while True:
+            self._leave()
+            with fields:
+                if self._holder is None:
+                    self._uop, self._array = uop, array
+                    return
+
     def _become(self, array: np.ndarray) -> None:
         """Take the value of an array, which nobody changes from now on."""
-        self._leave()
-        self._set(array, None)
+        if (before := self._uop) is not None:
+            recording.note_assignment(self, before)
+        self._set(None, array)
+        self._former = None
 
-    def _give(self, holder: Holder) -> None:
-        """From now on `holder` has the value."""
-        self._set(None, holder)
+    def _give(self, holder: Holder) -> bool:
+        """From now on `holder` has the value, unless another one has it; returns whether."""
+        if (before := self._uop) is not None:
+            recording.note_assignment(self, before)
+        with fields:
+            if self._holder is not None:
+                return False
+            self._uop = self._array = self._former = None
+            self._holder = holder
+            return True
 
-    def _set(self, array: np.ndarray | None, holder: Holder | None) -> None:
-        if self._uop is not None:
-            recording.note_assignment(self, self._uop)
-        self._holder, self._array = holder, array  # before the node goes: others may be reading
-        self._uop = self._former = None
+    def __getstate__(self) -> dict[str, Any]:
+        """For a copy, which shares the graph: a holder fills the original alone."""
+        _ = self.uop
+        return self.__dict__
 
     @property
     def requires_grad(self) -> bool:
@@ -120,6 +132,7 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
         if not self.uop.dtype.is_float:
             raise TypeError(f"only floats have gradients; this tensor is {self.uop.dtype}")
         if not _reads_buffer(self.uop):
+            recording.note_change(self.uop)
             self.uop = new_buffer(self.numpy())
         _leaves[id(self)] = self
 
@@ -197,19 +210,21 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
         recording.note_roots(wanted, roots)
         buffers = realize(roots, Tensor.fuse_reduce, config.opt_level())
         owned: set[UOp] = set()
-        for t, root, buffer in zip(tensors, roots, buffers, strict=True):
+        for t, u, root, buffer in zip(tensors, wanted, roots, buffers, strict=True):
             in_memory = _lies_in_memory(root)
-            if is_assigned(t.uop) and (in_memory or buffer in owned):
+            if is_assigned(u) and (in_memory or buffer in owned):
                 shared, buffer = buffer, new_buffer(buffer_data(buffer).copy())
                 recording.note_run(None, [shared], [buffer])  # nobody else's storage
             owned.add(buffer)
-            t._keep(buffer, in_memory)
+            t._keep(u, buffer, in_memory)
 
-    def _keep(self, buffer: UOp, in_memory: bool) -> None:
-        """Remember the computed value. Where no gradient goes further the graph is let go."""
-        u = self.uop
+    def _keep(self, u: UOp, buffer: UOp, in_memory: bool) -> None:
+        """Remember the computed value of `u`. Where no gradient goes further the graph is let go,
+        unless the tensor has another one by now."""
         if is_assigned(u) or (u.op is Ops.STAGE and u.arg == "detach" and not in_memory):
-            self._former, self.uop = weakref.ref(u), buffer
+            with fields:
+                if self._uop is u:
+                    self._former, self._uop = weakref.ref(u), buffer
         elif is_contiguous_buffer(u):
             return
         if is_assigned(u) or _reads_buffer(u):
@@ -247,11 +262,12 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
     def _computed(self) -> UOp:
         """The contiguous buffer that holds the value, which is computed if it is not known."""
         for _ in range(2):
-            if is_contiguous_buffer(self.uop):
-                return self.uop
-            if "realized" in self.uop.__dict__:
-                return self.uop.__dict__["realized"]
-            if self._value is not None and self._value[0] is self.uop:
+            u = self.uop
+            if is_contiguous_buffer(u):
+                return u
+            if "realized" in u.__dict__:
+                return u.__dict__["realized"]
+            if self._value is not None and self._value[0] is u:
                 return self._value[1]
             self.realize()
         raise RuntimeError(f"{self!r} was computed, but its value is not known")

@@ -22,7 +22,7 @@ COSTLY = (Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.COS, Ops.TANH, Ops.ERF, Ops.POW)
 def reads_nothing(u: UOp) -> bool:
     """Whether `u` is a short expression of numbers and positions, as a mask of the past is: that
     takes less time than reading it from memory."""
-    order = u.toposort()
+    order = u.toposort(stop=lambda v: v.op not in ALU and v.op not in MOVEMENT)
     return sum(v.op in ALU for v in order) <= target().short_body and all(
         v.op in ALU or v.op in MOVEMENT or v.op in (Ops.CONST, Ops.IOTA) for v in order) and \
         not any(v.op in COSTLY for v in order)

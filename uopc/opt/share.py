@@ -244,7 +244,7 @@ def _together(first: Group, second: Group, machine: Target) -> list[Group]:
 
 
 def _joined(first: Group, second: Group, machine: Target) -> Group | None:
-    """As `_together`, whatever there is between them."""
+    """One group of both, whatever there is between them; what it comes `after` is left open."""
     members = [*first.members, *second.members]
     given = {m.given for m in first.members}
     readers = [k for k, m in enumerate(second.members) if given.intersection(m.buffers[:-1])]
