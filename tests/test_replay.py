@@ -222,3 +222,19 @@ def test_no_step_is_lost_while_another_thread_asks_for_graphs() -> None:
         reader.join()
         sys.setswitchinterval(before)
     assert (p.numpy() == 1504).all()
+
+
+def test_a_state_tells_its_shape_and_stays_private() -> None:
+    p = tensor(3, 5)
+
+    @jit
+    def step() -> None:
+        p.assign(p * 2)
+
+    for _ in range(5):
+        step()
+    (program,) = step.programs.values()
+    assert (p.shape, p.ndim, p.size, len(p)) == ((3, 5), 2, 15, 3)
+    assert all(state.is_private for state in program.states)
+    np.testing.assert_array_equal(p.numpy(), tensor(3, 5).numpy() * 32)
+    assert not any(state.is_private for state in program.states)

@@ -1,9 +1,10 @@
 """Loops as a graph → a list of steps in the order in which a program takes them.
 
-Every statement goes into the outermost loop that its operands allow, what a loop ends with into that
-loop; and within a loop statements keep their topological order. An inner loop counts as one statement, standing where its END does.
-What a loop computes side by side, for several vectors that do not depend on each other, advances
-together: a processor looks only so far ahead, and one long polynomial would fill its view.
+Every statement goes into the outermost loop that its operands allow, what a loop ends with into
+that loop; and within a loop statements keep their topological order. An inner loop counts as one
+statement, standing where its END does. What a loop computes side by side, for several vectors that
+do not depend on each other, advances together: a processor looks only so far ahead, and one long
+polynomial would fill its view.
 
     END(STORE(..r0..r1..), r0, r1)  →  open r0, open r1, do STORE, close r1, close r0
 """

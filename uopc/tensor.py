@@ -34,7 +34,9 @@ fields = threading.RLock()  # around changes of what a tensor's value is
 
 
 class Holder(Protocol):
-    """What keeps a tensor's value to itself until somebody asks for it."""
+    """What keeps a tensor's value to itself until somebody asks for it; not its shape."""
+
+    shape: tuple[int, ...]
 
     def release(self) -> None:
         """Put the value into the tensor's `_array`, under the lock `fields`, unless that has
@@ -161,7 +163,12 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.uop.shape if (array := self._array) is None else array.shape
+        return self._known().shape
+
+    def _known(self) -> UOp | np.ndarray | Holder:
+        """What can tell the shape, without asking for a graph."""
+        array, holder = self._array, self._holder
+        return array if array is not None else self.uop if holder is None else holder
 
     @property
     def ndim(self) -> int:
