@@ -83,28 +83,28 @@ def test_no_hazard_is_taken_for_an_update(level: int, name: str) -> None:
         assert (i, 0) not in plan.updates
 
 
+@pytest.mark.parametrize("look", [False, True])
 @pytest.mark.parametrize("name", HAZARDS)
-def test_replays_with_hazards(name: str) -> None:
-    """Also while somebody looks at the values in between, or keeps one."""
-    for look in (False, True):
-        p, q = (data((9, 9)) for _ in range(2))
+def test_replays_with_hazards(name: str, look: bool) -> None:
+    """Also while somebody looks at the values in between, and keeps some."""
+    p, q = (data((9, 9)) for _ in range(2))
 
-        def step(t: Tensor, name: str = name) -> Tensor | None:
-            new, *more = HAZARDS[name](t * 0.1)
-            t.assign(new)
-            return more[0] if more else None
+    def step(t: Tensor) -> Tensor | None:
+        new, *more = HAZARDS[name](t * 0.1)
+        t.assign(new)
+        return more[0] if more else None
 
-        fast, kept = jit(lambda: step(p)), []  # noqa: B023
-        for k in range(9):
-            a, b = fast(), step(q)
-            q.realize()
-            if a is not None:
-                np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-5, atol=1e-5)
-            if look and k % 3 == 0:
-                kept.append((Tensor._of(p.uop), q.numpy()))
-        np.testing.assert_allclose(p.numpy(), q.numpy(), rtol=1e-5, atol=1e-6)
-        for tensor, value in kept:
-            np.testing.assert_allclose(tensor.numpy(), value, rtol=1e-5, atol=1e-6)
+    fast, kept = jit(lambda: step(p)), []
+    for k in range(9):
+        a, b = fast(), step(q)
+        q.realize()
+        if a is not None:
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-5, atol=1e-5)
+        if look and k % 3 == 0:
+            kept.append((Tensor._of(p.uop), q.numpy()))
+    np.testing.assert_allclose(p.numpy(), q.numpy(), rtol=1e-5, atol=1e-6)
+    for tensor, value in kept:
+        np.testing.assert_allclose(tensor.numpy(), value, rtol=1e-5, atol=1e-6)
 
 
 def test_states_of_a_replay_stay_where_they_are() -> None:
@@ -124,10 +124,6 @@ def test_states_of_a_replay_stay_where_they_are() -> None:
     assert all(a == b for a, b in places)
     step(data((50, 70)))
     assert places == [[id(a) for a in s.arrays] for s in program.states]
-    before = p.numpy()
-    with pytest.raises(ValueError, match="shape"):
-        step.function(data((50, 71)))
-    np.testing.assert_array_equal(p.numpy(), before)
 
 
 def test_an_index_out_of_range_changes_nothing() -> None:

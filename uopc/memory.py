@@ -1,4 +1,5 @@
-"""Arrays for results: aligned, and in memory that was used before where there is some.
+"""Arrays: for results, aligned, and in memory that was used before where there is some; and
+copies of what a user gives.
 
 Fresh memory costs a page fault for every 4 KiB, about as much as writing it twice. So a large block
 goes back to a pool when the last array that looks into it is gone.
@@ -11,8 +12,11 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+
+from uopc.dtype import DType, dtypes, from_np
 
 LINE = 64            # bytes, of the caches of most machines: no vector lies across two
 MIN_POOLED = 1 << 17  # bytes; below, malloc uses its memory again by itself
@@ -40,6 +44,36 @@ def empty_array(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
     block = np.empty(size + LINE, np.uint8)
     start = -address(block) % LINE
     return block[start:start + size].view(dtype).reshape(shape)
+
+
+def as_array(data: Any, dtype: DType | None) -> np.ndarray:
+    """A new C-contiguous array of `data`: a number, a (nested) list or an array. Python's floats
+    become f32, its ints i32, or i64 where they need it."""
+    if isinstance(data, (np.ndarray, np.generic)):
+        array = np.asarray(data)
+        native = array.dtype if array.dtype.isnative else array.dtype.newbyteorder("=")
+        wanted = dtype.np if dtype else from_np(native).np
+        if array.nbytes < MIN_POOLED:
+            return np.array(array, wanted, order="C")
+        copied = empty_array(array.shape, wanted)
+        np.copyto(copied, array, casting="unsafe")
+        return copied
+    if dtype is not None:
+        return np.array(data, dtype.np, order="C")
+    array = np.asarray(data)
+    if array.dtype == np.float64 and not _holds_numpy(data):
+        dtype = dtypes.f32
+    elif array.dtype == np.int64 and not _holds_numpy(data):
+        fits = array.size == 0 or (dtypes.i32.min <= array.min() and array.max() <= dtypes.i32.max)
+        dtype = dtypes.i32 if fits else dtypes.i64
+    return np.array(array, dtype.np if dtype else from_np(array.dtype).np, order="C")
+
+
+def _holds_numpy(data: Any) -> bool:
+    """True for a list whose first leaf is a NumPy value, which keeps its own dtype."""
+    while isinstance(data, (list, tuple)) and data:
+        data = data[0]
+    return isinstance(data, (np.ndarray, np.generic))
 
 
 class _Pool:

@@ -244,8 +244,8 @@ class _Launch:
 
 
 class Repeated(_Launch):
-    """A plan's run of which most arrays are the same every time: the others' addresses are put
-    into `table` before `run`."""
+    """A plan's run of which most arrays are the same every time: whoever makes its `call` puts the
+    others' addresses into `table` before."""
 
     def __init__(self, plan: Plan, fixed: Mapping[Ref, np.ndarray]) -> None:
         """`fixed` are the inputs and outs of every run. Raises TypeError as `Plan.run` does."""

@@ -24,7 +24,7 @@ from uopc.dtype import DType, Number, dtypes, from_np, promote
 from uopc.elementwise import Elementwise, constant
 from uopc.indexing import Indexing
 from uopc.kernelize import realize
-from uopc.memory import MIN_POOLED, empty_array
+from uopc.memory import as_array
 from uopc.movement import Movement, shape_argument
 from uopc.reductions import Reductions
 from uopc.uop import Ops, UOp, prod
@@ -65,7 +65,7 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
     def __init__(self, data: Any, requires_grad: bool = False, dtype: DType | None = None) -> None:
         if isinstance(data, Tensor):
             data = data.numpy()
-        self._array = _as_array(data, dtype)
+        self._array = as_array(data, dtype)
         if requires_grad:
             self.requires_grad = True
 
@@ -471,32 +471,3 @@ def _number_dtype(value: Number) -> DType:
     if isinstance(value, float):
         return dtypes.f32
     return dtypes.i32 if dtypes.i32.min <= value <= dtypes.i32.max else dtypes.i64
-
-
-def _as_array(data: Any, dtype: DType | None) -> np.ndarray:
-    """A new C-contiguous array of `data`."""
-    if isinstance(data, (np.ndarray, np.generic)):
-        array = np.asarray(data)
-        native = array.dtype if array.dtype.isnative else array.dtype.newbyteorder("=")
-        wanted = dtype.np if dtype else from_np(native).np
-        if array.nbytes < MIN_POOLED:
-            return np.array(array, wanted, order="C")
-        copied = empty_array(array.shape, wanted)
-        np.copyto(copied, array, casting="unsafe")
-        return copied
-    if dtype is not None:
-        return np.array(data, dtype.np, order="C")
-    array = np.asarray(data)
-    if array.dtype == np.float64 and not _holds_numpy(data):
-        dtype = dtypes.f32
-    elif array.dtype == np.int64 and not _holds_numpy(data):
-        fits = array.size == 0 or (dtypes.i32.min <= array.min() and array.max() <= dtypes.i32.max)
-        dtype = dtypes.i32 if fits else dtypes.i64
-    return np.array(array, dtype.np if dtype else from_np(array.dtype).np, order="C")
-
-
-def _holds_numpy(data: Any) -> bool:
-    """True for a list whose first leaf is a NumPy value, which keeps its own dtype."""
-    while isinstance(data, (list, tuple)) and data:
-        data = data[0]
-    return isinstance(data, (np.ndarray, np.generic))
