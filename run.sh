@@ -120,7 +120,7 @@ case "$command" in
   bench) exec python tests/bench/run.py "$@" ;;
   sample) exec python train/sample.py "$@" ;;
   lint) exec python -m ruff check "$@" ;;
-  clear) exec python -c 'from uopc.runtime import cache_folder, trim_cache
+  clear) exec python -c 'from uopc.cache_folder import cache_folder, trim_cache
 print(f"{trim_cache(0)} files deleted from {cache_folder()}")' ;;
   *) main_job "$@" ;;
 esac

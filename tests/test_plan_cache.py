@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from uopc import kernelize, plan_cache
+from uopc.cache_folder import trim_cache
 from uopc.composite import buffer_data
 from uopc.counters import counters
 from uopc.kernelize import realize
-from uopc.runtime import trim_cache
 from uopc.tensor import Tensor
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -104,7 +104,7 @@ def test_a_plan_whose_objects_are_gone_compiles_them(folder: Path,
 MANY = """
 import sys; sys.path.insert(0, {root!r})
 import numpy as np
-from uopc.runtime import trim_cache
+from uopc.cache_folder import trim_cache
 from uopc.tensor import Tensor
 x = Tensor(np.arange(30, dtype=np.float32).reshape(5, 6))
 print(((x.softmax(-1) @ x.T) * 3).sum().item())

@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 from uopc import runtime
+from uopc.cache_folder import is_intact
 from uopc.counters import counters
 from uopc.dtype import dtypes
-from uopc.runtime import CompileError, Program, build, is_intact, load_all, np_dtype, object_path
+from uopc.runtime import CompileError, Program, build, load_all, np_dtype, object_path
 
 ROOT = Path(__file__).parents[1]
 SOURCE = """#include <math.h>

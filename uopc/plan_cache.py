@@ -15,20 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from uopc import config
+from uopc.cache_folder import in_cache, read_intact, write_intact
 from uopc.counters import counters
 from uopc.dtype import DType, dtypes
 from uopc.opt.target import target
 from uopc.phases import Ref
 from uopc.plan import Kernel, Plan
-from uopc.runtime import (
-    CompileError,
-    Program,
-    identity,
-    in_cache,
-    load_all,
-    read_intact,
-    write_intact,
-)
+from uopc.runtime import CompileError, Program, identity, load_all
 
 
 def load_plan(key: tuple) -> Plan | None:

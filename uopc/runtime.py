@@ -2,13 +2,10 @@
 on NumPy arrays.
 
 An object's file name is a hash of all it depends on: source, flags, the compiler and the macros
-that it predefines for this machine. Its last 32 bytes are the SHA-256 of the rest, so a damaged
-file is noticed before it is loaded, and rebuilt. Files appear by an atomic rename; any number of
-processes may share the folder.
+that it predefines for this machine. A damaged one is noticed before it is loaded, and rebuilt.
 """
 from __future__ import annotations
 
-import atexit
 import contextlib
 import ctypes
 import functools
@@ -18,30 +15,30 @@ import os
 import re
 import shlex
 import shutil
-import stat
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 
 from uopc import config, profile
+from uopc.cache_folder import cache_folder, in_cache, is_intact, write_intact, write_link
 from uopc.counters import counters
 from uopc.dtype import ALL_DTYPES, DType
 from uopc.memory import address
 
 FLAGS = ("-O2", "-march=native", "-fPIC", "-shared", "-std=gnu11", "-fwrapv", "-fno-math-errno",
          "-fno-trapping-math", "-ffp-contract=off")
-NOT_NEEDED = ("-fno-tree-pre", "-fno-code-hoisting")  # a tenth of its time
-CACHE_LIMIT = 1 << 30  # bytes of plans and objects
-FILES_BETWEEN_TRIMS = 500
+# for vectors, in gcc: what makes its -O2 of use for them, in three quarters of its time
+QUICKER = ("-O1", "-fexpensive-optimizations", "-ftree-loop-vectorize", "-ftree-slp-vectorize",
+           "-fvect-cost-model=very-cheap", "-fira-region=one")
+UNIT = 1 << 15  # characters of several sources that make one translation unit
 CHUNKS = 16  # per thread, of a program whose steps are shared out
-DIGEST_BYTES = hashlib.sha256().digest_size
 
 
 _lock = threading.Lock()  # around the counters, and what is said once
@@ -112,7 +109,7 @@ def flags_of(src: str) -> tuple[str, ...]:
     flags, _ = _probe(compiler())
     if "vector_size" in src:
         flags = tuple("-ffp-contract=fast" if f.startswith("-ffp-contract") else f for f in flags)
-        flags += () if "__clang__" in macros(compiler()) else NOT_NEEDED
+        flags += () if "__clang__" in macros(compiler()) else QUICKER
     wants_threads = src == OPENMP_PROBE or "#pragma omp" in src and openmp(compiler())
     return (*flags, "-fopenmp") if wants_threads else flags
 
@@ -127,44 +124,7 @@ def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
     return done
 
 
-# *** the folder of objects ***
-
-
-@functools.cache
-def _usable_folder(wanted: str) -> Path:
-    """`wanted`, or the user's own cache folder, made and private; else a temporary one, with a
-    warning that names the reason."""
-    home_cache = config.read("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    folder = Path(wanted or os.path.join(home_cache, "uopc"))
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if folder.stat().st_mode & stat.S_ISVTX:  # a place for all, like /tmp: a folder of our own
-            folder = folder / f"uopc-{os.getuid()}"
-            folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
-        if found.st_uid != os.getuid():
-            raise PermissionError(f"it belongs to user {found.st_uid}")
-        if found.st_mode & 0o022:
-            raise PermissionError("others may write to it, and its files are run as programs")
-        with tempfile.NamedTemporaryFile(dir=folder):
-            pass
-        return folder
-    except OSError as error:
-        temporary = Path(tempfile.mkdtemp(prefix="uopc-"))
-        atexit.register(shutil.rmtree, temporary, ignore_errors=True)
-        print(f"uopc: cannot use the cache folder {folder} ({error.strerror or error}); compiled "
-              "kernels are kept for this run only. Set UOPC_CACHE to a folder of your own.",
-              file=sys.stderr)
-        return temporary
-
-
-def cache_folder() -> Path:
-    """Where compiled objects are kept: UOPC_CACHE, or `uopc` in the user's cache folder."""
-    return _usable_folder(config.read("UOPC_CACHE"))
-
-
-def in_cache(name: str) -> Path:
-    return cache_folder() / name
+# *** objects ***
 
 
 def identity(src: str) -> list[str]:
@@ -178,112 +138,101 @@ def object_path(src: str) -> Path:
     return in_cache(hashlib.sha256("\0".join(identity(src)).encode()).hexdigest()[:40] + ".so")
 
 
-def read_intact(path: Path) -> bytes | None:
-    """The content that `write_intact` wrote; None where there is none, or it is damaged."""
-    try:
-        content = path.read_bytes()
-    except OSError:
-        return None
-    body, digest = content[:-DIGEST_BYTES], content[-DIGEST_BYTES:]
-    if hashlib.sha256(body).digest() != digest:
-        return None
-    with contextlib.suppress(OSError):
-        os.utime(path)  # it is in use
-    return body
-
-
-OWN_FILE = re.compile(r"[0-9a-f]{40}\.(so|plan|c)|build-\w+")
-
-
-def trim_cache(limit: int = CACHE_LIMIT) -> int:
-    """Delete what was used longest ago until uopc's files in the folder take at most `limit` bytes;
-    returns how many went. Another process may delete the same ones, and one that has loaded an
-    object keeps it."""
-    found = []
-    for path in cache_folder().iterdir():
-        with contextlib.suppress(OSError):
-            if OWN_FILE.fullmatch(path.name) and path.is_file():
-                found.append((path.stat().st_mtime, path.stat().st_size, path))
-    total, gone = sum(size for _, size, _ in found), 0
-    for _, size, path in sorted(found):
-        if total <= limit:
-            break
-        with contextlib.suppress(OSError):
-            path.unlink()
-            gone += 1
-            total -= size
-    return gone
-
-
-_written = itertools.count(1)
-
-
-def is_intact(path: Path) -> bool:
-    """True when the file ends with the digest of what comes before it."""
-    return read_intact(path) is not None
-
-
-def write_intact(path: Path, content: bytes) -> None:
-    """Put a file there at once, with the digest of its content at its end."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # somebody may have deleted it
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix="build-", delete=False) as made:
-        try:
-            made.write(content + hashlib.sha256(content).digest())
-            made.flush()
-            os.replace(made.name, path)
-        except BaseException:
-            os.unlink(made.name)
-            raise
-    if next(_written) % FILES_BETWEEN_TRIMS == 1:
-        trim_cache()
-
-
 def build(src: str) -> Path:
     """Compile a source unless an intact object of it is there. Returns the object's path.
 
     Raises CompileError with the lines of C around the first error; the source is kept.
     """
-    target = object_path(src)
-    if is_intact(target):
-        with _lock:
-            counters.objects_found += 1
-        return target
+    return build_together([src])[0]
+
+
+def build_together(sources: Sequence[str]) -> list[Path]:
+    """The same for several sources that take the same flags. Those that have no object get one
+    that they share, under a name for each: a compiler needs 50 ms before it reads a line."""
+    targets = [object_path(src) for src in sources]
+    missing = {src: path for src, path in zip(sources, targets, strict=True)
+               if not is_intact(path)}
+    with _lock:
+        counters.objects_found += len(sources) - len(missing)
+    if missing:
+        _compile(missing)
+    return targets
+
+
+def _compile(targets: Mapping[str, Path]) -> None:
+    """Sources, with the paths for their objects, as one translation unit."""
     start = time.perf_counter()
     command = compiler()
-    flags = flags_of(src)
+    (first, target), *others = targets.items()
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as scratch:
         source, made = Path(scratch, "kernel.c"), Path(scratch, "kernel.so")
-        source.write_text(src + "".join(map(_entry, _SIGNATURE.findall(src))))
-        run = _run([*command, *flags, str(source), "-o", str(made), "-lm"])
+        source.write_text("\n".join(map(_with_own_names, targets)) if others else
+                          _with_entries(first))
+        run = _run([*command, *flags_of(first), str(source), "-o", str(made), "-lm"])
+        if run.returncode and others:  # one by one, to tell which it is
+            for src, path in targets.items():
+                _compile({src: path})
+            return
         if run.returncode:
             kept = target.with_suffix(".c")
-            kept.write_text(src)
-            raise CompileError(_explain(run.stderr, src, kept, command))
+            kept.write_text(first)
+            raise CompileError(_explain(run.stderr, first, kept, command))
         write_intact(target, made.read_bytes())
+        for _, other in others:
+            write_link(other, target)
     with _lock:
-        counters.objects_built += 1
+        counters.objects_built += len(targets)
         counters.compile_time += time.perf_counter() - start
-    profile.note("compile", start, function=(_SIGNATURE.findall(src) or [("launch", "")])[-1][0])
-    return target
+    names = [(_SIGNATURE.findall(src) or [("launch", "")])[-1][0] for src in targets]
+    profile.note("compile", start, function=", ".join(names))
+
+
+def _with_entries(src: str) -> str:
+    return src + "".join(_entry(*found, src) for found in _SIGNATURE.findall(src))
+
+
+def _with_own_names(src: str) -> str:
+    """The same, with names for all that it defines that no other source has."""
+    names = {*_FUNCTION.findall(src), *(f"{name}_steps" for name, _ in _STEPS.findall(src))}
+    own = re.compile(rf"\b({'|'.join(sorted(names))})\b")
+    return own.sub(rf"\1_{_tag(src)}", _with_entries(src))
+
+
+def _tag(src: str) -> str:
+    return hashlib.sha256(src.encode()).hexdigest()[:16]
 
 
 @contextlib.contextmanager
 def loading() -> Iterator[Callable[[str], None]]:
     """Gives `load`, which compiles and loads a source in the background, as many at a time as
-    there are cores. On leaving, all are there. Raises CompileError for the first that failed."""
+    there are cores; short ones that wait are compiled together. On leaving, all are there. Raises
+    CompileError for the first that failed."""
     wanted: dict[str, Future] = {}
+    waiting: list[str] = []
     with ThreadPoolExecutor(os.cpu_count(), "compiler") as pool:
 
         def load(src: str) -> None:
             if src not in _loaded and src not in wanted:
                 compiler()  # found, and the folder made, by one thread
                 cache_folder()
-                wanted[src] = pool.submit(_load, src)
+                waiting.append(src)
+                wanted[src] = pool.submit(lambda: _load_together(_next_unit(waiting)))
 
         yield load
     for future in wanted.values():
         future.result()
+
+
+def _next_unit(waiting: list[str]) -> list[str]:
+    """Takes from what is waiting as much as makes one translation unit."""
+    with _lock:
+        sizes = itertools.accumulate(len(src) for src in waiting)
+        count = max(1, sum(size <= UNIT for size in sizes))
+        alike = list(itertools.takewhile(lambda src: flags_of(src) == flags_of(waiting[0]),
+                                         waiting[:count]))
+        del waiting[:len(alike)]
+    return alike
 
 
 def load_all(sources: Iterable[str]) -> None:
@@ -307,19 +256,24 @@ def _explain(stderr: str, src: str, kept: Path, command: Sequence[str]) -> str:
 # *** programs ***
 
 _SIGNATURE = re.compile(r"^void (\w+)\(([^)]*)\)", re.MULTILINE)
+_FUNCTION = re.compile(r"^(?:void|static .*?) (\w+)\((?!\()", re.MULTILINE)
 _STEPS = re.compile(r"^enum {(\w+)_steps = (\d+)};$", re.MULTILINE)
 PART = "long first, long last"  # the parameters of a kernel whose steps may be done in parts
 # how `launch` calls any kernel: with its arrays in a table
-ENTRY = "\nvoid {name}_entry(void** arrays, long first, long last) {{ {name}({arguments}); }}\n"
+ENTRY = "\nvoid {entry}(void** arrays, long first, long last) {{ {name}({arguments}); }}\n"
 _loaded: dict[str, ctypes.CDLL] = {}
 _threads_are_said = threading.Event()
 
 
-def _entry(signature: tuple[str, str]) -> str:
-    name, parameters = signature
+def _entry(name: str, parameters: str, src: str) -> str:
     pointers = [f"arrays[{k}]" for k in range(parameters.count("*"))]
     part = ["first", "last"] if PART in parameters else []
-    return ENTRY.format(name=name, arguments=", ".join([*pointers, *part]))
+    return ENTRY.format(entry=_entry_name(name, src), name=name,
+                        arguments=", ".join([*pointers, *part]))
+
+
+def _entry_name(name: str, src: str) -> str:
+    return f"{name}_entry_{_tag(src)}"
 
 
 LAUNCH = (Path(__file__).parent / "launch.c").read_text()
@@ -337,18 +291,23 @@ def launcher() -> ctypes.CDLL:
 
 def _load(src: str) -> ctypes.CDLL:
     if src not in _loaded:
-        # libgomp reads this once, when it is loaded; by default idle threads spin for long, which
-        # takes the cores from whatever else runs on the machine
-        os.environ.setdefault("GOMP_SPINCOUNT", config.read("GOMP_SPINCOUNT"))
-        path = build(src)
+        _load_together([src])
+    return _loaded[src]
+
+
+def _load_together(sources: Sequence[str]) -> None:
+    """Compile and load sources that take the same flags."""
+    # libgomp reads this once, when it is loaded; by default idle threads spin for long, which
+    # takes the cores from whatever else runs on the machine
+    os.environ.setdefault("GOMP_SPINCOUNT", config.read("GOMP_SPINCOUNT"))
+    for src, path in zip(sources, build_together(sources), strict=True):
         if not path.exists():  # another process has cleared the folder just now
-            path = build(src)
+            build(src)
         try:
             _loaded[src] = ctypes.CDLL(str(path))
         except OSError as error:
             raise CompileError(f"cannot load the compiled kernel {path} ({error}); if its folder "
                                "is mounted noexec, set UOPC_CACHE to another") from None
-    return _loaded[src]
 
 
 def _say_threads(library: ctypes.CDLL) -> None:
@@ -394,7 +353,7 @@ class Program:
         self.parameters = [rest.split()[-1] for _, rest in pieces]
         self.dtypes = tuple(by_c_name[p] for p in parameters)
         self.steps = steps_of(src, name)
-        entry = getattr(_load(src), f"{name}_entry")
+        entry = getattr(_load(src), _entry_name(name, src))
         self.entry = ctypes.cast(entry, ctypes.c_void_p).value
         self._call = entry
         self._call.argtypes = [ctypes.c_void_p, ctypes.c_long, ctypes.c_long]

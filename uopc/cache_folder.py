@@ -1,0 +1,134 @@
+"""The folder that keeps what was compiled: objects and plans.
+
+A file ends with the SHA-256 of what comes before it, so a damaged one is noticed. Files appear by
+an atomic rename; any number of processes may share the folder, and its size is bounded.
+"""
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import hashlib
+import itertools
+import os
+import re
+import shutil
+import stat
+import sys
+import tempfile
+from pathlib import Path
+
+from uopc import config
+
+CACHE_LIMIT = 1 << 30  # bytes of plans and objects
+FILES_BETWEEN_TRIMS = 500
+DIGEST_BYTES = hashlib.sha256().digest_size
+
+
+@functools.cache
+def _usable_folder(wanted: str) -> Path:
+    """`wanted`, or the user's own cache folder, made and private; else a temporary one, with a
+    warning that names the reason."""
+    home_cache = config.read("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    folder = Path(wanted or os.path.join(home_cache, "uopc"))
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if folder.stat().st_mode & stat.S_ISVTX:  # a place for all, like /tmp: a folder of our own
+            folder = folder / f"uopc-{os.getuid()}"
+            folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+        if found.st_uid != os.getuid():
+            raise PermissionError(f"it belongs to user {found.st_uid}")
+        if found.st_mode & 0o022:
+            raise PermissionError("others may write to it, and its files are run as programs")
+        with tempfile.NamedTemporaryFile(dir=folder):
+            pass
+        return folder
+    except OSError as error:
+        temporary = Path(tempfile.mkdtemp(prefix="uopc-"))
+        atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+        print(f"uopc: cannot use the cache folder {folder} ({error.strerror or error}); compiled "
+              "kernels are kept for this run only. Set UOPC_CACHE to a folder of your own.",
+              file=sys.stderr)
+        return temporary
+
+
+def cache_folder() -> Path:
+    """Where compiled objects are kept: UOPC_CACHE, or `uopc` in the user's cache folder."""
+    return _usable_folder(config.read("UOPC_CACHE"))
+
+
+def in_cache(name: str) -> Path:
+    return cache_folder() / name
+
+
+def read_intact(path: Path) -> bytes | None:
+    """The content that `write_intact` wrote; None where there is none, or it is damaged."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    body, digest = content[:-DIGEST_BYTES], content[-DIGEST_BYTES:]
+    if hashlib.sha256(body).digest() != digest:
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(path)  # it is in use
+    return body
+
+
+OWN_FILE = re.compile(r"[0-9a-f]{40}\.(so|plan|c)|build-\w+")
+
+
+def trim_cache(limit: int = CACHE_LIMIT) -> int:
+    """Delete what was used longest ago until uopc's files in the folder take at most `limit` bytes;
+    returns how many went. Another process may delete the same ones, and one that has loaded an
+    object keeps it."""
+    found = []
+    for path in cache_folder().iterdir():
+        with contextlib.suppress(OSError):
+            if OWN_FILE.fullmatch(path.name) and path.is_file():
+                known = path.stat()
+                found.append((known.st_mtime, known.st_size // known.st_nlink, path))
+    total, gone = sum(size for _, size, _ in found), 0
+    for _, size, path in sorted(found):
+        if total <= limit:
+            break
+        with contextlib.suppress(OSError):
+            path.unlink()
+            gone += 1
+            total -= size
+    return gone
+
+
+_written = itertools.count(1)
+
+
+def is_intact(path: Path) -> bool:
+    """True when the file ends with the digest of what comes before it."""
+    return read_intact(path) is not None
+
+
+def write_intact(path: Path, content: bytes) -> None:
+    """Put a file there at once, with the digest of its content at its end."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # somebody may have deleted it
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix="build-", delete=False) as made:
+        try:
+            made.write(content + hashlib.sha256(content).digest())
+            made.flush()
+            os.replace(made.name, path)
+        except BaseException:
+            os.unlink(made.name)
+            raise
+    if next(_written) % FILES_BETWEEN_TRIMS == 1:
+        trim_cache()
+
+
+def write_link(path: Path, target: Path) -> None:
+    """Put a file there at once that is the one at `target`; a copy where there are no links."""
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix="build-") as scratch:
+        link = Path(scratch, "link")
+        try:
+            os.link(target, link)
+        except OSError:
+            shutil.copyfile(target, link)
+        os.replace(link, path)
