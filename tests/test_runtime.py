@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -248,6 +249,48 @@ def test_load_all_builds_each_source_once(empty_cache: Path) -> None:
     before = counters.copy()
     load_all([other_source(k % 4) for k in range(12)])
     assert (counters - before).objects_built == 4 == len(list(empty_cache.glob("*.so")))
+
+
+HELPED = """#include <math.h>
+enum {twice_steps = 3};
+
+static inline float scaled(float x) { return x*2.0f; }
+
+static float shifted(float x) { return x+0.0f; }
+
+void twice(float* restrict data0, float* restrict data1, long first, long last) {
+  for (int ridx0 = first; ridx0 < last; ridx0++) {
+    data1[ridx0] = shifted(scaled(data0[ridx0]));
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_sources_that_wait_are_compiled_together(links: bool, empty_cache: Path,
+                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    """They may define the same names; a file system without links gets copies."""
+    if not links:
+        monkeypatch.setattr("os.link", Mock(side_effect=OSError(95, "no links")))
+    runtime.launcher()
+    sources = [HELPED.replace("2.0f", f"{k}.0f") for k in range(2, 5)] + [SOURCE]
+    paths = runtime.build_together(sources)
+    assert len(set(paths)) == 4 and all(map(is_intact, paths))
+    assert {path.stat().st_nlink for path in paths} == {4 if links else 1}
+    before = counters.objects_built
+    assert [twice(src) for src in sources] == [[2, 4, 6], [3, 6, 9], [4, 8, 12], [2, 4, 6]]
+    assert counters.objects_built == before and not list(empty_cache.glob("build-*"))
+    paths[1].unlink()
+    monkeypatch.setattr(runtime, "_loaded", {})
+    assert [twice(src) for src in sources[:2]] == [[2, 4, 6], [3, 6, 9]]
+    assert counters.objects_built == before + 1
+
+
+def test_of_sources_compiled_together_the_broken_one_is_named(empty_cache: Path) -> None:
+    broken = SOURCE.replace("*2.0f);", "*2.0f;")
+    with pytest.raises(CompileError, match=r"data1\[ridx0\] = \(data0\[ridx0\]\*2.0f;"):
+        runtime.build_together([HELPED, SOURCE, broken])
+    assert len(list(empty_cache.glob("*.so"))) == 2, "the others are there"
 
 
 def test_an_object_that_cannot_be_loaded_names_its_folder(empty_cache: Path,

@@ -108,27 +108,20 @@ def is_intact(path: Path) -> bool:
     return read_intact(path) is not None
 
 
-def write_intact(path: Path, content: bytes) -> None:
-    """Put a file there at once, with the digest of its content at its end."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # somebody may have deleted it
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix="build-", delete=False) as made:
-        try:
-            made.write(content + hashlib.sha256(content).digest())
-            made.flush()
-            os.replace(made.name, path)
-        except BaseException:
-            os.unlink(made.name)
-            raise
+def write_intact(content: bytes, *paths: Path) -> None:
+    """Put a file there at once, with the digest of its content at its end. Several names get the
+    same file; a copy each where there are no links."""
+    folder = paths[0].parent
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # somebody may have deleted it
+    with tempfile.TemporaryDirectory(dir=folder, prefix="build-") as scratch:
+        made, link = Path(scratch, "made"), Path(scratch, "link")
+        made.write_bytes(content + hashlib.sha256(content).digest())
+        for path in paths[1:]:
+            try:
+                os.link(made, link)
+            except OSError:
+                shutil.copyfile(made, link)
+            os.replace(link, path)
+        os.replace(made, paths[0])
     if next(_written) % FILES_BETWEEN_TRIMS == 1:
         trim_cache()
-
-
-def write_link(path: Path, target: Path) -> None:
-    """Put a file there at once that is the one at `target`; a copy where there are no links."""
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix="build-") as scratch:
-        link = Path(scratch, "link")
-        try:
-            os.link(target, link)
-        except OSError:
-            shutil.copyfile(target, link)
-        os.replace(link, path)

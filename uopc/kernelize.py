@@ -37,7 +37,7 @@ from uopc.phases import Ref
 from uopc.plan import Kernel, Plan, Storage
 from uopc.plan_cache import load_plan, store_plan
 from uopc.recording import note_run
-from uopc.runtime import Program, loading
+from uopc.runtime import LAUNCH, Program, loading
 from uopc.simplify import remembering
 from uopc.uop import ALU, MOVEMENT, Ops, ParamArg, UOp, prod
 
@@ -177,6 +177,8 @@ class _Planner:
         points, done = self.points()
         made: dict[int, Emitted] = {}
         with loading() as load:
+            if self.level >= 1:
+                load(LAUNCH)
             for k, kernel in self.shared(points) if self.level >= 2 else \
                     enumerate(map(self.emitter.kernel, points)):
                 made[k] = kernel

@@ -43,7 +43,7 @@ def store_plan(key: tuple, plan: Plan) -> None:
     """Keep a plan. A full or unwritable folder is no error: the next process makes it again."""
     if _wanted():
         with contextlib.suppress(OSError):
-            write_intact(_path(key), json.dumps(_to_json(plan)).encode())
+            write_intact(json.dumps(_to_json(plan)).encode(), _path(key))
 
 
 def _wanted() -> bool:

@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 
 from uopc import config, profile
-from uopc.cache_folder import cache_folder, in_cache, is_intact, write_intact, write_link
+from uopc.cache_folder import cache_folder, in_cache, is_intact, write_intact
 from uopc.counters import counters
 from uopc.dtype import ALL_DTYPES, DType
 from uopc.memory import address
@@ -42,6 +42,7 @@ CHUNKS = 16  # per thread, of a program whose steps are shared out
 
 
 _lock = threading.Lock()  # around the counters, and what is said once
+_waiting_lock = threading.Lock()  # around what waits for a compiler
 
 
 class CompileError(RuntimeError):
@@ -178,9 +179,7 @@ def _compile(targets: Mapping[str, Path]) -> None:
             kept = target.with_suffix(".c")
             kept.write_text(first)
             raise CompileError(_explain(run.stderr, first, kept, command))
-        write_intact(target, made.read_bytes())
-        for _, other in others:
-            write_link(other, target)
+        write_intact(made.read_bytes(), *targets.values())
     with _lock:
         counters.objects_built += len(targets)
         counters.compile_time += time.perf_counter() - start
@@ -226,7 +225,7 @@ def loading() -> Iterator[Callable[[str], None]]:
 
 def _next_unit(waiting: list[str]) -> list[str]:
     """Takes from what is waiting as much as makes one translation unit."""
-    with _lock:
+    with _waiting_lock:
         sizes = itertools.accumulate(len(src) for src in waiting)
         count = max(1, sum(size <= UNIT for size in sizes))
         alike = list(itertools.takewhile(lambda src: flags_of(src) == flags_of(waiting[0]),

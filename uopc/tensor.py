@@ -375,7 +375,10 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
         shape = _sizes((shape,) if isinstance(shape, int) else shape)
         value = value.item() if isinstance(value, np.generic) else value
         dtype = dtype or _number_dtype(value)
-        return cls._made(broadcast(constant(value, dtype), shape), requires_grad)
+        filled = constant(value, dtype)
+        if requires_grad:
+            return cls(np.full(shape, filled.arg.value, dtype.np), requires_grad)
+        return cls._made(broadcast(filled, shape), requires_grad)
 
     @classmethod
     def zeros(cls, *shape: int, dtype: DType = dtypes.f32, requires_grad: bool = False) -> Tensor:

@@ -19,7 +19,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
-from weakref import WeakValueDictionary
+from weakref import ref
 
 from uopc import config
 from uopc.dtype import DType, Number, as_const, dtypes
@@ -140,6 +140,19 @@ _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 _lock = threading.RLock()
 
 
+class _Ref(ref):
+    """What the table of nodes has of one: does not keep it alive."""
+
+    __slots__ = ("key",)
+    key: tuple
+
+
+def _forget(gone: _Ref) -> None:
+    with _lock:
+        if UOp._cache.get(gone.key) is gone:
+            del UOp._cache[gone.key]
+
+
 class UOp:
     """A node: `op`, its sources `src`, and `arg`, whatever else the operation needs."""
 
@@ -151,20 +164,22 @@ class UOp:
     dtype: DType | None
     shape: tuple[int, ...] | None
     track_origins = config.explains()  # note which line of the user's program built each node
-    _cache: WeakValueDictionary[tuple, UOp] = WeakValueDictionary()
+    _cache: dict[tuple, _Ref] = {}  # by (op, src, argkey)
 
     def __new__(cls, op: Ops, src: tuple[UOp, ...] = (), arg: Any = None,
                 of: UOp | None = None) -> UOp:  # `of`: the node that it takes the place of
         argkey = _argkey(arg)
         key = (op, src, argkey)
-        node = cls._cache.get(key)
+        known = cls._cache.get(key)
+        node = None if known is None else known()
         if node is not None:
             return node
         with _lock:
-            node = cls._cache.get(key)
+            known = cls._cache.get(key)
+            node = None if known is None else known()
             if node is None:
-                node = super().__new__(cls)
-                put = super().__setattr__
+                node = object.__new__(cls)
+                put = object.__setattr__
                 put(node, "op", op)
                 put(node, "src", src)
                 put(node, "arg", arg)
@@ -174,7 +189,9 @@ class UOp:
                 if cls.track_origins:
                     node.__dict__["origin"] = \
                         _user_line() if of is None else of.__dict__.get("origin")
-                cls._cache[key] = node
+                known = _Ref(node, _forget)
+                known.key = key
+                cls._cache[key] = known
         return node
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -450,20 +467,23 @@ def _user_line() -> tuple[str, int] | None:
     return (frame.f_code.co_filename, frame.f_lineno) if frame else None
 
 
+_DTYPES: dict[Ops, Callable[[tuple[UOp, ...], Any], DType | None]] = {
+    **dict.fromkeys((Ops.BUFFER, Ops.CONST), lambda src, arg: arg.dtype),
+    **dict.fromkeys((Ops.IOTA, Ops.ACC), lambda src, arg: arg[1]),
+    **dict.fromkeys((Ops.CAST, Ops.BITCAST), lambda src, arg: arg),
+    **dict.fromkeys(COMPARE, lambda src, arg: dtypes.bool),
+    Ops.RANGE: lambda src, arg: dtypes.i64 if arg[1] > dtypes.i32.max else dtypes.i32,
+    **dict.fromkeys((Ops.WHERE, Ops.SCATTER), lambda src, arg: src[1].dtype),
+    **dict.fromkeys((Ops.STORE, Ops.END, Ops.GROUP, Ops.SINK), lambda src, arg: None),
+}
+"""How a node's dtype follows; of all others it is the one of their first source."""
+
+
 def _dtype_of(op: Ops, src: tuple[UOp, ...], arg: Any) -> DType | None:
-    if op in (Ops.BUFFER, Ops.CONST):
-        return arg.dtype
-    if op in (Ops.IOTA, Ops.ACC):
-        return arg[1]
-    if op in (Ops.CAST, Ops.BITCAST):
-        return arg
-    if op in COMPARE:
-        return dtypes.bool
-    if op is Ops.RANGE:
-        return dtypes.i64 if arg[1] > dtypes.i32.max else dtypes.i32
-    if op in (Ops.WHERE, Ops.SCATTER):
-        return src[1].dtype
-    return src[0].dtype if src and op not in (Ops.STORE, Ops.END, Ops.GROUP, Ops.SINK) else None
+    rule = _DTYPES.get(op)
+    if rule is not None:
+        return rule(src, arg)
+    return src[0].dtype if src else None
 
 
 def _shape_of(op: Ops, src: tuple[UOp, ...], arg: Any) -> tuple[int, ...] | None:
@@ -472,6 +492,8 @@ def _shape_of(op: Ops, src: tuple[UOp, ...], arg: Any) -> tuple[int, ...] | None
             if source.shape != ():
                 return source.shape
         return ()
+    if op >= Ops.RANGE:
+        return None
     if op in (Ops.RESHAPE, Ops.EXPAND):
         return arg
     if op is Ops.BUFFER:
@@ -484,7 +506,7 @@ def _shape_of(op: Ops, src: tuple[UOp, ...], arg: Any) -> tuple[int, ...] | None
         return src[1].shape + src[0].shape[1:]
     if op is Ops.SCATTER:
         return (arg, *src[1].shape[len(src[0].shape):])
-    if not src or (shape := src[0].shape) is None or op >= Ops.RANGE:
+    if not src or (shape := src[0].shape) is None:
         return None
     if op is Ops.STAGE or op is Ops.FLIP:
         return shape
