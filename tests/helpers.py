@@ -11,12 +11,13 @@ from uopc.alu import apply_alu, constant_array
 from uopc.composite import buffer_data, new_buffer
 from uopc.dtype import DType, dtypes
 from uopc.interpret import interpret_graph, interpret_loops
+from uopc.ops import ALU
 from uopc.passes import PASSES
 from uopc.rangeify import lower
 from uopc.render_c import render_c
 from uopc.runtime import Program
 from uopc.tensor import Tensor
-from uopc.uop import ALU, Ops, ParamArg, UOp, prod
+from uopc.uop import Ops, ParamArg, UOp, prod
 
 INTS = (dtypes.u8, dtypes.i32, dtypes.u32, dtypes.i64)
 FLOATS = (dtypes.f32, dtypes.f64)

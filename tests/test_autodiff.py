@@ -10,8 +10,9 @@ from numeric import Case, array, check
 
 from uopc.autodiff import gradient_rules, gradients
 from uopc.dtype import dtypes
+from uopc.ops import ALU, COMPARE, MOVEMENT
 from uopc.tensor import Tensor
-from uopc.uop import ALU, COMPARE, MOVEMENT, Ops
+from uopc.uop import Ops
 
 
 def test_every_operation_has_a_rule_or_passes_no_gradient():

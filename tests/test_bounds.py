@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from uopc.alu import apply_alu
 from uopc.bounds import bounds, cannot_wrap
 from uopc.dtype import DType, dtypes
+from uopc.ops import COMPARE
 from uopc.rewrite import graph_rewrite
 from uopc.simplify import simplify_rules
-from uopc.uop import COMPARE, Ops, UOp
+from uopc.uop import Ops, UOp
 
 BINARY = (Ops.ADD, Ops.MUL, Ops.IDIV, Ops.MOD, Ops.MAX, Ops.MAXIMUM, Ops.CMPLT, Ops.CMPLE,
           Ops.CMPEQ, Ops.CMPNE, Ops.AND, Ops.OR, Ops.XOR)

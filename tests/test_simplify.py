@@ -11,9 +11,10 @@ from helpers import FLOATS, INTS, assert_same_bits, buffer, evaluate, same_meani
 
 from uopc.bounds import bounds
 from uopc.dtype import ALL_DTYPES, DType, dtypes
+from uopc.ops import ALU, UNARY
 from uopc.rewrite import PatternMatcher, graph_rewrite
 from uopc.simplify import simplify_rules
-from uopc.uop import ALU, UNARY, Ops, UOp
+from uopc.uop import Ops, UOp
 
 SMALL = np.arange(-40, 41)
 SPECIAL = [1e8, 1e-8, 0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 2.5, -3.0]

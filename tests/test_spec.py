@@ -11,7 +11,8 @@ from helpers import as_kernel, buffer, stages
 from uopc import spec
 from uopc.composite import new_buffer
 from uopc.dtype import dtypes
-from uopc.uop import ConstArg, Ops, ParamArg, UOp
+from uopc.ops import ConstArg
+from uopc.uop import Ops, ParamArg, UOp
 
 X = new_buffer(np.zeros((2, 3), np.float32))
 INDEX = new_buffer(np.zeros((2, 3), np.int32))

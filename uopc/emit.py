@@ -11,11 +11,12 @@ from collections.abc import Callable, Sequence, Set
 from typing import Any, NamedTuple
 
 from uopc import config
+from uopc.ops import ALU
 from uopc.opt.share import Group, Loops, Member, Shared, size_in_step
 from uopc.passes import lower_loops, optimize_loops
 from uopc.rangeify import lower
 from uopc.render_c import Call, Function, parameter, render_c, render_function, render_shared
-from uopc.uop import ALU, Ops, UOp, prod
+from uopc.uop import Ops, UOp, prod
 
 
 class Point(NamedTuple):

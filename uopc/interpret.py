@@ -17,7 +17,8 @@ import numpy as np
 
 from uopc.alu import apply_alu, constant_array
 from uopc.composite import buffer_data
-from uopc.uop import ALU, IDENTITY, MOVEMENT, Ops, UOp, prod
+from uopc.ops import ALU, MOVEMENT
+from uopc.uop import IDENTITY, Ops, UOp, prod
 
 Array = np.ndarray
 Point = dict[UOp, int]  # the value of each open RANGE

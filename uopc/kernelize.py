@@ -29,6 +29,7 @@ from uopc.emit import Emitted, Emitter, Point
 from uopc.emit import count_flops as _flops
 from uopc.emit import kernel_name as _kernel_name
 from uopc.explain import first_difference
+from uopc.ops import ALU, MOVEMENT
 from uopc.opt.fuse import keep_costly, reads_nothing, with_epilogues
 from uopc.opt.layout import pack_operands, reduce_in_parts, store_permuted
 from uopc.opt.share import share_loops
@@ -39,7 +40,7 @@ from uopc.plan_cache import load_plan, store_plan
 from uopc.recording import note_run
 from uopc.runtime import LAUNCH, Program, loading
 from uopc.simplify import remembering
-from uopc.uop import ALU, MOVEMENT, Ops, ParamArg, UOp, prod
+from uopc.uop import Ops, ParamArg, UOp, prod
 
 __all__ = ["DEBUG", "Kernel", "Plan", "_flops", "_kernel_name", "base_buffer", "buffer_data",
            "is_contiguous_buffer", "make_plan", "new_buffer", "realize", "stage_broadcast_compute"]

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Literal, NamedTuple
 
-from uopc.uop import ALU, VECTOR, Ops, UOp, kind
+from uopc.ops import ALU
+from uopc.uop import VECTOR, Ops, UOp, kind
 
 MAX_NESTING = 60  # of one inlined expression; clang refuses more than 256 brackets
 SIDE_BY_SIDE = 40  # operations on floats, from which on several vectors advance together

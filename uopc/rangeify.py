@@ -14,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from uopc.dtype import DType, dtypes
+from uopc.ops import ALU, MOVEMENT
 from uopc.simplify import simplify
-from uopc.uop import ALU, MOVEMENT, Ops, UOp, prod
+from uopc.uop import Ops, UOp, prod
 
 Index = tuple[UOp, ...]
 Request = tuple[UOp, Index, UOp | None]  # the value of a node, at an index, where a gate is open

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from uopc.dtype import DType, Number
-from uopc.uop import COMMUTATIVE, Ops, UOp, _argkey
+from uopc.ops import COMMUTATIVE
+from uopc.uop import Ops, UOp, _argkey
 
 Bindings = dict[str, UOp]
 

@@ -16,8 +16,9 @@ from collections.abc import Iterator
 from uopc.alu import fold
 from uopc.bounds import bounds, cannot_wrap
 from uopc.dtype import ALL_DTYPES, dtypes
+from uopc.ops import ALU, COMMUTATIVE
 from uopc.rewrite import PatternMatcher, UPat, graph_rewrite
-from uopc.uop import ALU, COMMUTATIVE, Ops, UOp
+from uopc.uop import Ops, UOp
 
 REMEMBERED = 20_000  # nodes that were simplified, from kernel to kernel
 INTS = tuple(d for d in ALL_DTYPES if d.is_int)

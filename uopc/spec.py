@@ -10,18 +10,8 @@ from collections.abc import Callable, Sequence
 
 from uopc import config
 from uopc.dtype import DType, dtypes
-from uopc.uop import (
-    ALU,
-    COMPARE,
-    IDENTITY,
-    MOVEMENT,
-    UNARY,
-    ConstArg,
-    Ops,
-    ParamArg,
-    UOp,
-    prod,
-)
+from uopc.ops import ALU, COMPARE, MOVEMENT, UNARY, ConstArg
+from uopc.uop import IDENTITY, Ops, ParamArg, UOp, prod
 
 FLOAT_ONLY = UNARY - {Ops.CAST, Ops.BITCAST} | {Ops.POW}
 Rule = Callable[[UOp], bool]

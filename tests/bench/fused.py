@@ -49,7 +49,8 @@ def norm_product(library: str, level: int | None, staging: str) -> Callable[[], 
 
 def only_memory(packed: Callable[..., Any]) -> Callable[..., Any]:
     """`layout._packed` that leaves operands alone which are computed."""
-    from uopc.uop import MOVEMENT, Ops
+    from uopc.ops import MOVEMENT
+    from uopc.uop import Ops
 
     def chosen(x: Any, *more: Any) -> Any:
         base = x

@@ -4,9 +4,10 @@ from __future__ import annotations
 from uopc.bounds import bounds
 from uopc.dtype import dtypes
 from uopc.linearize import ranges_below
+from uopc.ops import COMPARE
 from uopc.opt.target import Target
 from uopc.opt.transform import Nest, Numbers, partition, stride
-from uopc.uop import COMPARE, VECTOR, Ops, UOp, prod
+from uopc.uop import VECTOR, Ops, UOp, prod
 
 
 def accesses(nest: Nest) -> list[UOp]:

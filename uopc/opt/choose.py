@@ -18,6 +18,7 @@ from dataclasses import replace
 
 from uopc.dtype import dtypes
 from uopc.linearize import ranges_below
+from uopc.ops import ALU
 from uopc.opt.access import accesses, cut_tail, lanes_along, moves_by, value_nodes
 from uopc.opt.cuts import pieces, regular_parts
 from uopc.opt.share import Shared
@@ -35,7 +36,7 @@ from uopc.opt.transform import (
     stride,
     sum_in_blocks,
 )
-from uopc.uop import ALU, THREAD, UNROLL, VECTOR, Ops, UOp, kind, prod
+from uopc.uop import THREAD, UNROLL, VECTOR, Ops, UOp, kind, prod
 
 
 def optimize(kernel: UOp) -> UOp:

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from uopc.dtype import dtypes
+from uopc.ops import ALU, MOVEMENT
 from uopc.opt.layout import strides
 from uopc.opt.target import target
-from uopc.uop import ALU, MOVEMENT, Ops, UOp, prod
+from uopc.uop import Ops, UOp, prod
 
 Homes = Mapping[UOp, UOp]
 COSTLY = (Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.COS, Ops.TANH, Ops.ERF, Ops.POW)

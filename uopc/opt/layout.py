@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from uopc.ops import ALU, MOVEMENT
 from uopc.opt.target import Target, target
 from uopc.opt.transform import stride
 from uopc.rangeify import lower_movement
-from uopc.uop import ALU, MOVEMENT, Ops, ParamArg, UOp, prod
+from uopc.uop import Ops, ParamArg, UOp, prod
 
 
 def store_permuted(roots: Sequence[UOp]) -> list[UOp]:
