@@ -13,6 +13,7 @@ from helpers import tensor
 from uopc.counters import counters
 from uopc.jit import jit
 from uopc.tensor import Tensor
+from uopc.uop import UOp
 
 
 def test_a_state_may_be_read_by_another_thread_meanwhile() -> None:
@@ -238,3 +239,58 @@ def test_a_state_tells_its_shape_and_stays_private() -> None:
     assert all(state.is_private for state in program.states)
     np.testing.assert_array_equal(p.numpy(), tensor(3, 5).numpy() * 32)
     assert not any(state.is_private for state in program.states)
+
+
+HOLDERS: dict[str, Callable[[Tensor], object]] = {
+    "tensor": lambda y: y, "copy": copy.copy, "numpy": lambda y: y.numpy(),
+    "view of numpy": lambda y: y.numpy()[1:].reshape(-1), "graph": lambda y: y + 0,
+    "node": lambda y: y.uop, "view": lambda y: y[1:], "detached": lambda y: y.detach(),
+    "buffer": lambda y: memoryview(y.numpy()), "transposed": lambda y: y.numpy().T,
+    "argument": lambda y: Tensor([0.0]) + y[:1, :1],
+}
+
+
+@pytest.mark.parametrize("columns", [1, 9, 40_000])  # in one line, in NumPy's memory, in the pool
+@pytest.mark.parametrize("holder", HOLDERS.values(), ids=HOLDERS)
+def test_a_result_that_somebody_holds_is_left_alone(holder: Callable[[Tensor], object],
+                                                    columns: int) -> None:
+    def value(held: object) -> np.ndarray:
+        held = Tensor._of(held) if isinstance(held, UOp) else held
+        return held.numpy() if isinstance(held, Tensor) else np.array(held)
+
+    double = jit(lambda x: x * 2)
+    held, wanted = [], []
+    for k in range(8):
+        x = np.full((3, columns), k, np.float32)
+        held.append(holder(double(Tensor(x))))
+        wanted.append(value(holder(Tensor(2 * x))))
+    for got, want in zip(held, wanted, strict=True):
+        np.testing.assert_array_equal(value(got), want)
+
+
+@pytest.mark.parametrize("columns", [1, 9, 40_000])
+def test_the_memory_of_a_result_that_nobody_holds_is_used_again(columns: int) -> None:
+    double, places = jit(lambda x: x * 2), set()
+    for k in range(8):
+        y = double(Tensor(np.full((3, columns), k, np.float32)))
+        if k > 2:
+            places.add(y._data().ctypes.data)
+        del y
+    assert len(places) == 1
+
+
+def test_results_are_left_alone_among_threads() -> None:
+    add, wrong = jit(lambda x: x + 1), []
+
+    def work(start: int) -> None:
+        for k in range(start, start + 300):
+            y = add(Tensor(np.full(40_000, k, np.float32)))
+            if not (y.numpy() == k + 1).all():
+                wrong.append(k)
+
+    threads = [threading.Thread(target=work, args=(1000 * n,)) for n in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong

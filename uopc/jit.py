@@ -187,6 +187,7 @@ class Program:
         self.states = [State(self, t, self.slot(u)) for t, u in held if id(t) not in positions]
         self.turn = 0
         self.repeated: list[Repetition | None] = [None, None]  # by turn
+        self.results: list[np.ndarray | None] = []  # of the last call, to be used again
         self.running = threading.RLock()  # held while `repeated` is run or a state is given away
         self.actions = [(None if u is None else self.slot(u), make)
                         for u, make in recording.actions]
@@ -256,7 +257,7 @@ class Program:
     def make_stale(self) -> None:
         """Never to be replayed again: keep no array of the recording alive."""
         self.is_stale, self.values, self.repeated = True, [], [None, None]
-        self.kept = []
+        self.kept, self.results = [], []
 
     def check_numbers(self, numbers: list[Any], args: tuple, kwargs: dict) -> None:
         for k, (now, then) in enumerate(zip(numbers, self.numbers, strict=True)):

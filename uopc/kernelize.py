@@ -30,7 +30,7 @@ from uopc.emit import count_flops as _flops
 from uopc.emit import kernel_name as _kernel_name
 from uopc.explain import first_difference
 from uopc.ops import ALU, MOVEMENT
-from uopc.opt.fuse import keep_costly, reads_nothing, with_epilogues
+from uopc.opt.fuse import COSTLY, keep_costly, reads_nothing, with_epilogues
 from uopc.opt.layout import pack_operands, reduce_in_parts, store_permuted
 from uopc.opt.share import share_loops
 from uopc.opt.target import target
@@ -59,16 +59,19 @@ _plans_lock = threading.Lock()  # held for a look or an entry only: plans are ma
 # *** the policy ***
 
 
-def _fused_work(base: UOp) -> int:
-    """ALU operations that computing `base` takes when everything up to it is fused."""
+def _fused_work(base: UOp, costly: int = 1) -> int:
+    """ALU operations that computing `base` takes when everything up to it is fused, where one of
+    COSTLY counts as so many."""
     inside = base.toposort(stop=lambda u: u.op in ENDS_A_KERNEL)
-    return sum(u.op in ALU for u in inside) * prod(base.shape)
+    return sum(costly if u.op in COSTLY else u.op in ALU for u in inside) * prod(base.shape)
 
 
 def stage_broadcast_compute(roots: Sequence[UOp], factor: int = BROADCAST_FACTOR,
-                            is_cheap: Callable[[UOp], bool] = lambda base: False) -> list[UOp]:
+                            is_cheap: Callable[[UOp], bool] = lambda base: False,
+                            costly: int = 1) -> list[UOp]:
     """Put a STAGE on each expensive expression that an EXPAND repeats `factor` times or more,
-    since without one each of its copies would be computed again; none on one that `is_cheap`."""
+    since without one each of its copies would be computed again; none on one that `is_cheap`.
+    `costly` is that of `_fused_work`."""
     targets = set()
     for u in UOp(Ops.SINK, tuple(roots)).toposort():
         if u.op is not Ops.EXPAND or prod(u.shape) < factor * max(1, prod(u.src[0].shape)):
@@ -77,7 +80,7 @@ def stage_broadcast_compute(roots: Sequence[UOp], factor: int = BROADCAST_FACTOR
         while base.op in MOVEMENT:
             base = base.src[0]
         if base.op in ALU and base.op is not Ops.CAST and base.shape \
-                and _fused_work(base) >= MIN_STAGED_WORK and not is_cheap(base):
+                and _fused_work(base, costly) >= MIN_STAGED_WORK and not is_cheap(base):
             targets.add(base)
     return UOp.wrap(roots, targets, UOp.stage)
 
@@ -126,9 +129,11 @@ def make_plan(roots: Sequence[UOp], fuse_reduce: bool = False,
         roots = _mark_asked(roots)
     if opt and not fuse_reduce:
         roots = pack_operands(reduce_in_parts(store_permuted(roots), opt >= 2), opt >= 2)
-    if not fuse_reduce:
-        roots = stage_broadcast_compute(roots, is_cheap=reads_nothing) if opt else \
-            stage_broadcast_compute(roots)
+    if not fuse_reduce and not opt:
+        roots = stage_broadcast_compute(roots)
+    elif not fuse_reduce:  # in a reduction, what is the same for all its terms is in no lanes
+        costly = target().function_work if opt >= 2 else 1
+        roots = stage_broadcast_compute(roots, is_cheap=reads_nothing, costly=costly)
     if opt and opt >= 2 and not fuse_reduce:
         roots = keep_costly(roots, _homes(roots, fuse_reduce=False), MIN_STAGED_WORK)
     with remembering():

@@ -12,6 +12,7 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Sequence
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,19 @@ def empty_array(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
     block = np.empty(size + LINE, np.uint8)
     start = -address(block) % LINE
     return block[start:start + size].view(dtype).reshape(shape)
+
+
+def _references(arrays: Sequence[np.ndarray], k: int) -> tuple[int, int]:
+    """How many there are to the k-th array, and to what it is a view of."""
+    array = arrays[k]
+    base = array.base
+    return getrefcount(array), 0 if base is None else getrefcount(base)
+
+
+def is_unshared(arrays: Sequence[np.ndarray], k: int) -> bool:
+    """Whether nobody but this sequence has the k-th array, which `empty_array` made, or a view of
+    it: NumPy's views of a view refer to what that is a view of."""
+    return _references(arrays, k) in _UNSHARED
 
 
 def as_array(data: Any, dtype: DType | None) -> np.ndarray:
@@ -114,3 +128,6 @@ class _Pool:
 
 
 _pool = _Pool()
+
+_UNSHARED = {_references([empty_array((n,), np.dtype(np.uint8))], 0)
+             for n in (LINE, LINE + 1, MIN_POOLED)}

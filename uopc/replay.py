@@ -15,7 +15,7 @@ import numpy as np
 from uopc import profile
 from uopc.counters import counters
 from uopc.kernelize import say_run
-from uopc.memory import address, empty_array
+from uopc.memory import address, empty_array, is_unshared
 from uopc.plan import Repeated
 from uopc.tensor import Tensor, fields
 
@@ -55,6 +55,8 @@ class Repetition:
                 source[ref] = slot
                 self.fresh.append((slot, shape, self.plan.outs[ref[1]][0].np,
                                    self.run.where([ref])))
+        self.results = program.results or [None] * len(self.fresh)
+        program.results = self.results
 
     def __call__(self, values: list[np.ndarray | None], start: float, debug: int) -> None:
         """Run on the given arrays in `values`, and put there what comes out."""
@@ -70,9 +72,11 @@ class Repetition:
                 values[slot] = made
             if array is not None:
                 array[:] = made.reshape(-1)
-        for slot, shape, dtype, places in self.fresh:
-            values[slot] = array = empty_array(shape, dtype)
-            table[places] = address(array)
+        for k, (slot, shape, dtype, places) in enumerate(self.fresh):
+            if self.results[k] is None or not is_unshared(self.results, k):
+                self.results[k] = empty_array(shape, dtype)
+            values[slot] = self.results[k]
+            table[places] = address(self.results[k])
         if timeline is not None:
             profile.note("schedule", start)
         with plan._lock:

@@ -23,6 +23,7 @@ class Target:
     cache: int
     min_threaded_work: int = 10_000    # operations (of scalars or vectors) that pay for threads
     block: int = 16                    # elements of a line of the cache
+    function_work: int = 20            # operations of an exponential, a logarithm, ...
     short_body: int = 12               # operations of a loop's body that is worth unrolling
     exact_steps: int = 32              # f32 additions in a row that keep enough of their accuracy
     min_divided_work: int = 1 << 18    # elements of a reduction that may be done in parts
