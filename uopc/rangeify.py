@@ -51,7 +51,7 @@ def movement_index(u: UOp, index: Index) -> tuple[Index, list[UOp]]:
     under which it is there at all (PAD). This is the whole meaning of the movement operations."""
     source = u.src[0].shape
     if u.op is Ops.RESHAPE:
-        return unflatten(flatten(index, u.shape), source), []
+        return _reshaped(index, u.shape, source), []
     if u.op is Ops.EXPAND:
         return tuple(UOp.const(0, i.dtype) if n == 1 else i
                      for i, n in zip(index, source, strict=True)), []
@@ -82,12 +82,46 @@ def flatten(index: Index, shape: tuple[int, ...]) -> UOp:
 
 def unflatten(flat: UOp, shape: tuple[int, ...]) -> Index:
     """The index in `shape` of the row-major position `flat`."""
-    index, stride = [], 1
+    index, stride, whole = [], 1, prod(shape)
     for n in reversed(shape):
-        empty = n == 1 or prod(shape) == 0
-        index.append(UOp.const(0, flat.dtype) if empty else flat // stride % n)
+        if n == 1 or whole == 0:
+            index.append(UOp.const(0, flat.dtype))
+        else:  # the first digit is what is left
+            index.append(flat // stride % n if stride * n < whole else flat // stride)
         stride *= n
     return tuple(reversed(index))
+
+
+def _reshaped(index: Index, new: tuple[int, ...], old: tuple[int, ...]) -> Index:
+    """Where the element at `index` in a reshape from `old` to `new` comes from."""
+    if 0 in old:
+        return unflatten(flatten(index, new), old)
+    found: Index = ()
+    for before, after in regrouped(old, new):
+        flat = flatten(tuple(index[a] for a in after), tuple(new[a] for a in after)) if after \
+            else UOp.const(0, index[0].dtype if index else dtypes.i32)
+        found += unflatten(flat, tuple(old[b] for b in before))
+    return found
+
+
+def regrouped(old: tuple[int, ...], new: tuple[int, ...]) -> list[tuple[list[int], list[int]]]:
+    """The axes of a reshape in the smallest groups of equal size: (axes of old, axes of new)."""
+    groups, i, j = [], 0, 0
+    while i < len(old) or j < len(new):
+        before, after, sizes = [], [], [1, 1]
+        while not before or not after or sizes[0] != sizes[1]:
+            if i < len(old) and (sizes[0] < sizes[1] or not before or j == len(new)):
+                before.append(i)
+                sizes[0] *= old[i]
+                i += 1
+            elif j < len(new):
+                after.append(j)
+                sizes[1] *= new[j]
+                j += 1
+            else:
+                break
+        groups.append((before, after))
+    return groups
 
 
 class _Lowering:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from uopc.ops import ALU, MOVEMENT
 from uopc.opt.target import Target, target
 from uopc.opt.transform import stride
-from uopc.rangeify import lower_movement
+from uopc.rangeify import lower_movement, regrouped
 from uopc.uop import Ops, ParamArg, UOp, prod
 
 
@@ -219,23 +219,3 @@ def _constant_axes(u: UOp, known: dict[UOp, set[int]]) -> set[int]:
         return ones | {b for before, after in regrouped(u.src[0].shape, u.shape)
                        for b in after if known[u.src[0]].issuperset(before)}
     return ones
-
-
-def regrouped(old: tuple[int, ...], new: tuple[int, ...]) -> list[tuple[list[int], list[int]]]:
-    """The axes of a reshape in the smallest groups of equal size: (axes of old, axes of new)."""
-    groups, i, j = [], 0, 0
-    while i < len(old) or j < len(new):
-        before, after, sizes = [], [], [1, 1]
-        while not before or not after or sizes[0] != sizes[1]:
-            if i < len(old) and (sizes[0] < sizes[1] or not before or j == len(new)):
-                before.append(i)
-                sizes[0] *= old[i]
-                i += 1
-            elif j < len(new):
-                after.append(j)
-                sizes[1] *= new[j]
-                j += 1
-            else:
-                break
-        groups.append((before, after))
-    return groups
