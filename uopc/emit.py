@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence, Set
 from typing import Any, NamedTuple
 
 from uopc import config
+from uopc.liveness import place
 from uopc.ops import ALU
 from uopc.opt.share import Group, Loops, Member, Shared, size_in_step
 from uopc.passes import lower_loops, optimize_loops
@@ -125,11 +126,15 @@ class Emitter:
                         key=given.__contains__)
         names = {b: f"data{k}" for k, b in enumerate(params)}
         names |= {b: f"local{k}" for k, b in enumerate(sizes)}
+        order = list(sizes)
+        starts, size = place([sizes[b] * b.dtype.size for b in order],
+                             [[order.index(b) for b in p.buffers if b in sizes] for p in points])
         calls = [Call(f.renamed(f"{f.name}_{numbers[id(f)]}"), [names[b] for b in bs])
                  for f, bs in zip(functions, taken, strict=True)]
         name = f"fused{len(points)}_{_shape_name(points[-1].body)}"
         src = render_shared(name, [parameter(b.dtype, names[b], b in may_alias) for b in params],
-                            {names[b]: (b.dtype, n) for b, n in sizes.items()}, calls)
+                            [f"{b.dtype.c}* {names[b]} = ({b.dtype.c}*)(local+{start});"
+                             for b, start in zip(order, starts, strict=True)], size, calls)
         self.once(_show, src)
         return Emitted(name, src, params, sum(count_flops(p.body) for p in points),
                        sum(b in given for b in params),

@@ -18,7 +18,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 from typing import NamedTuple
 
 import numpy as np
@@ -66,18 +66,18 @@ def render_c(sink: UOp, name: str, may_alias: Set[int] = frozenset()) -> str:
     return _source([function], [*_steps(function), *function.lines])
 
 
-def render_shared(name: str, params: Sequence[str], local: Mapping[str, tuple[DType, int]],
+def render_shared(name: str, params: Sequence[str], local: Sequence[str], size: int,
                   calls: Sequence[Call]) -> str:
     """C source of a function that takes each of its steps through all `calls`, one after the other.
-    `params` are its parameters, without those of PART; `local` the memory that each thread has of
-    its own: (dtype, size) by name."""
+    `params` are its parameters, without those of PART; `local` the declarations of what lies in the
+    `size` bytes of memory that each thread has of its own, from `local` on."""
     functions = list({c.function.name: c.function for c in calls}.values())
     lines = [f"static {line}" if line.startswith("void ") else line
              for f in functions for line in (*f.lines, "")]
     lines += [*_steps(calls[0].function._replace(name=name)),
               f"void {name}({', '.join([*params, PART])}) {{"]
-    lines += [f"  {dtype.c} {buffer}[{size}] __attribute__((aligned(64)));"
-              for buffer, (dtype, size) in local.items()]
+    lines += [f"  char local[{size}] __attribute__((aligned(64)));"] if size else []
+    lines += [f"  {declaration}" for declaration in local]
     lines.append("  for (long step = first; step < last; step++) {")
     lines += [f"    {c.function.name}({', '.join([*c.arguments, 'step', 'step+1'])});"
               for c in calls]

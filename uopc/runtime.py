@@ -33,7 +33,7 @@ from uopc.dtype import ALL_DTYPES, DType
 from uopc.memory import address
 
 FLAGS = ("-O2", "-march=native", "-fPIC", "-shared", "-std=gnu11", "-fwrapv", "-fno-math-errno",
-         "-fno-trapping-math", "-ffp-contract=off")
+         "-fno-trapping-math", "-fno-strict-aliasing", "-ffp-contract=off")
 # for vectors, in gcc: what makes its -O2 of use for them, in three quarters of its time
 QUICKER = ("-O1", "-fexpensive-optimizations", "-ftree-loop-vectorize", "-ftree-slp-vectorize",
            "-fvect-cost-model=very-cheap", "-fira-region=one")

@@ -52,11 +52,6 @@ class Target:
         return self.cache // 2
 
     @property
-    def max_local(self) -> int:
-        """Bytes of a thread's own memory for what they pass on: it lies on its stack."""
-        return 2 * self.cache
-
-    @property
     def tile(self) -> tuple[int, int]:
         """(rows, registers per row) of the accumulators of a matrix product: the most registers
         that leave room for one row of the right operand and one element of the left."""
