@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import weakref
 
 import numpy as np
@@ -38,6 +39,23 @@ def _no_plans(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def stages(roots: list[UOp]) -> list[UOp]:
     return [u for u in UOp(Ops.SINK, tuple(roots)).toposort() if u.op is Ops.STAGE]
+
+
+# *** names ***
+
+
+@pytest.mark.parametrize("module,names", {
+    "uop": "UOp Ops ParamArg prod MOVEMENT ALU _argkey", "dtype": "DType dtypes",
+    "rewrite": "UPat PatternMatcher graph_rewrite", "rangeify": "lower",
+    "composite": "is_contiguous_buffer", "render_c": "render_c", "runtime": "Program np_dtype",
+    "kernelize": "Kernel Plan new_buffer buffer_data base_buffer make_plan realize "
+                 "stage_broadcast_compute _materialize_points _fused_work _kernel_name _flops "
+                 "_structure_key _plans DEBUG",
+    "tensor": "Tensor", "nn": "Linear SGD AdamW parameters",
+}.items())
+def test_names_that_others_import(module: str, names: str) -> None:
+    found = importlib.import_module(f"uopc.{module}")
+    assert [name for name in names.split() if not hasattr(found, name)] == []
 
 
 # *** one kernel or several ***

@@ -235,3 +235,12 @@ def test_values_that_do_not_fit_are_refused():
     with pytest.raises(OverflowError, match="300 is out of range for dtypes.u8"):
         i[0] = 300
     np.testing.assert_array_equal(x.numpy(), CUBE)
+
+
+@pytest.mark.parametrize("opt", [0, 1, 2])
+def test_an_index_of_no_axes_and_then_a_number(opt: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reshape to () and back keeps the type that positions have."""
+    monkeypatch.setenv("OPT", str(opt))
+    w, i = np.arange(12, dtype=np.float32).reshape(4, 3), Tensor(np.int32(2))
+    assert Tensor(w)[i][2].numpy() == 8
+    assert Tensor(w)[Tensor([1, 2])][1][1].numpy() == 7

@@ -145,6 +145,17 @@ def test_only_own_files_are_deleted(folder: Path) -> None:
     assert sorted(folder.iterdir()) == sorted(others)
 
 
+def test_what_a_killed_compiler_left_goes(folder: Path) -> None:
+    value()
+    old, new = folder / "build-old", folder / "build-new"
+    for path in (old, new):
+        path.mkdir()
+        (path / "kernel.c").write_text("half")
+    os.utime(old, (1, 1))
+    trim_cache()
+    assert not old.exists() and (new / "kernel.c").exists()
+
+
 def test_the_folder_is_bounded(folder: Path) -> None:
     value()
     files = sorted(folder.iterdir())

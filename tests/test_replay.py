@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 import copy
+import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from helpers import tensor
 
 from uopc.counters import counters
 from uopc.jit import jit
+from uopc.replay import MAX_KEPT
 from uopc.tensor import Tensor
 from uopc.uop import UOp
 
@@ -294,3 +297,39 @@ def test_results_are_left_alone_among_threads() -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+WATCHED = """
+import sys
+
+def watch(frame, event, arg):
+    frame.f_locals
+    return watch
+
+sys.settrace(watch)
+import uopc.memory
+sys.settrace(None)
+import numpy as np
+from uopc.jit import jit
+from uopc.replay import MAX_KEPT
+from uopc.tensor import Tensor
+double = jit(lambda x: x * 2)
+held = [double(Tensor(np.full(9, k, np.float32))) for k in range(6)]
+print([int(y.numpy()[0]) for y in held])
+"""
+
+
+def test_a_debugger_that_looks_on_changes_nothing() -> None:
+    done = subprocess.run([sys.executable, "-c", WATCHED], capture_output=True, text=True,
+                          check=True, cwd=Path(__file__).parents[1])
+    assert done.stdout == "[0, 2, 4, 6, 8, 10]\n"
+
+
+def test_a_large_result_is_not_kept() -> None:
+    double = jit(lambda x: x * 2)
+    for n in (1000, MAX_KEPT // 4, MAX_KEPT // 4 + 1):
+        for k in range(4):
+            assert double(Tensor(np.full(n, k, np.float32))).numpy()[-1] == 2 * k
+        (*_, program) = double.programs.values()
+        kept = sum(array.nbytes for array in program.results if array is not None)
+        assert kept == (4 * n if 4 * n <= MAX_KEPT else 0)

@@ -19,6 +19,7 @@ from uopc.cache_folder import is_intact
 from uopc.counters import counters
 from uopc.dtype import dtypes
 from uopc.runtime import CompileError, Program, build, load_all, np_dtype, object_path
+from uopc.tensor import Tensor
 
 ROOT = Path(__file__).parents[1]
 SOURCE = """#include <math.h>
@@ -284,6 +285,29 @@ def test_sources_that_wait_are_compiled_together(links: bool, empty_cache: Path,
     monkeypatch.setattr(runtime, "_loaded", {})
     assert [twice(src) for src in sources[:2]] == [[2, 4, 6], [3, 6, 9]]
     assert counters.objects_built == before + 1
+
+
+def test_a_gcc_that_does_not_know_a_flag(empty_cache: Path, tmp_path: Path,
+                                         monkeypatch: pytest.MonkeyPatch) -> None:
+    """As those before 11, which have no very-cheap model of what vectors cost."""
+    old = tmp_path / "old-gcc"
+    old.write_text("#!/bin/sh\ncase \"$*\" in *very-cheap*) echo unknown >&2; exit 1;; esac\n"
+                   f'exec {shutil.which("gcc") or "cc"} "$@"\n')
+    old.chmod(0o700)
+    monkeypatch.setenv("CC", str(old))
+    x = Tensor(np.arange(40, dtype=np.float32))
+    assert (x * 2).sum().item() == 1560 and "-fexpensive-optimizations" not in \
+        runtime.flags_of("vector_size")
+
+
+def test_nobody_else_may_write_to_what_is_run(empty_cache: Path) -> None:
+    before = os.umask(0)
+    try:
+        runtime.build_together([SOURCE, HELPED])
+        runtime.build_together([other_source(7)])
+    finally:
+        os.umask(before)
+    assert {path.stat().st_mode & 0o777 for path in empty_cache.glob("*.so")} == {0o600}
 
 
 def test_of_sources_compiled_together_the_broken_one_is_named(empty_cache: Path) -> None:

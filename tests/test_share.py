@@ -271,9 +271,15 @@ def test_loops_end_where_the_user_wants_memory() -> None:
 
 
 def local_arrays(plan: Plan) -> list[tuple[str, int]]:
-    """(type, elements) of the memory that a thread has of its own."""
-    return [(kind, int(n)) for k in plan.kernels
-            for kind, n in re.findall(r"^  (\w+) local\d+\[(\d+)\]", k.src, re.MULTILINE)]
+    """(type, first byte) of what lies in the memory that a thread has of its own."""
+    return [(kind, int(start)) for k in plan.kernels for kind, start in
+            re.findall(r"^  (\w+)\* local\d+ = \(\w+\*\)\(local\+(\d+)\);", k.src, re.MULTILINE)]
+
+
+def local_bytes(plan: Plan) -> int:
+    """Of that memory, in the kernel that has the most."""
+    return max((int(n) for k in plan.kernels
+                for n in re.findall(r"^  char local\[(\d+)\]", k.src, re.MULTILINE)), default=0)
 
 
 def test_what_only_the_group_reads_is_not_in_memory(eagerly: None) -> None:
@@ -282,23 +288,34 @@ def test_what_only_the_group_reads_is_not_in_memory(eagerly: None) -> None:
     result = (x - high) / (x - high).sum(1, keepdim=True)
     plan, _ = make_plan([result.uop], opt=2)
     assert [k.name for k in plan.kernels] == ["fused3_32_16"] and plan.temps == []
-    (_, size), (_, other) = local_arrays(plan)
-    assert size == other < 32
+    assert local_arrays(plan) == [("float", 0), ("float", 64)] and local_bytes(plan) == 128
     plan, _ = make_plan([result.uop, high.uop], opt=2)
     assert len(plan.outs) == 2 and plan.temps == [] and len(local_arrays(plan)) == 1
     plan, _ = make_plan([result.uop, (x * high.flip(0)).sum(1).uop], opt=2)
     assert plan.temps == [(dtypes.f32, 32)] and len(local_arrays(plan)) == 1
 
 
+def test_what_is_not_alive_together_shares_memory(eagerly: None) -> None:
+    x = some(32, 128)
+    for _ in range(4):
+        x = (x - x.max(1, keepdim=True)).exp().contiguous()
+    plan, _ = make_plan([(x - x.sum(1, keepdim=True)).uop], fuse_reduce=False, opt=2)
+    starts = [start for _, start in local_arrays(plan)]
+    assert len(set(starts)) < len(starts), "some start where others did"
+
+
 def test_a_thread_has_little_memory_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """It lies on the thread's stack. Sums along the first axis share a loop of small strides."""
     monkeypatch.setattr(kernelize, "Program", lambda src, name: None)
     monkeypatch.setattr(kernelize, "loading", lambda: nullcontext(lambda src: None))
-    for shape in ((1000, 4096), (300, 4096), (2000, 512), (70, 64, 64)):
+    for shape in ((1000, 4096), (300, 4096), (2000, 512), (70, 64, 64), (512, 8192)):
         x = Tensor(np.zeros(shape, np.float32)).exp()
         plan, _ = make_plan([(x * x.sum(0)).max(0).uop], opt=2)
-        size = sum((8 if kind in ("double", "long") else 4) * n for kind, n in local_arrays(plan))
-        assert size <= max(target().cache, 1 << 18), shape
+        assert local_bytes(plan) <= target().max_local, shape
+    for rows, columns in ((640, 4096), (1024, 4096), (512, 8192), (512, 4096)):
+        x, v = (Tensor(np.zeros(s, np.float32)) for s in ((rows, columns), (rows, 48)))
+        plan, _ = make_plan([((x.tanh() * x).transpose() @ v).uop], opt=2)
+        assert local_bytes(plan) <= target().max_local, (rows, columns)
 
 
 # *** values ***

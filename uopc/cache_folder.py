@@ -16,12 +16,14 @@ import shutil
 import stat
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from uopc import config
 
 CACHE_LIMIT = 1 << 30  # bytes of plans and objects
 FILES_BETWEEN_TRIMS = 500
+SCRATCH_SECONDS = 3600  # after which nobody works in a folder any more
 DIGEST_BYTES = hashlib.sha256().digest_size
 
 
@@ -76,18 +78,22 @@ def read_intact(path: Path) -> bytes | None:
     return body
 
 
-OWN_FILE = re.compile(r"[0-9a-f]{40}\.(so|plan|c)|build-\w+")
+OWN_FILE = re.compile(r"[0-9a-f]{40}\.(so|plan|c)")
+OWN_SCRATCH = re.compile(r"build-\w+")
 
 
 def trim_cache(limit: int = CACHE_LIMIT) -> int:
     """Delete what was used longest ago until uopc's files in the folder take at most `limit` bytes;
     returns how many went. Another process may delete the same ones, and one that has loaded an
-    object keeps it."""
+    object keeps it. What a compiler that was killed has left goes, too."""
     found = []
     for path in cache_folder().iterdir():
         with contextlib.suppress(OSError):
-            if OWN_FILE.fullmatch(path.name) and path.is_file():
-                known = path.stat()
+            known = path.stat()
+            if OWN_SCRATCH.fullmatch(path.name) and path.is_dir():
+                if known.st_mtime < time.time() - SCRATCH_SECONDS:
+                    shutil.rmtree(path, ignore_errors=True)
+            elif OWN_FILE.fullmatch(path.name) and path.is_file():
                 found.append((known.st_mtime, known.st_size // known.st_nlink, path))
     total, gone = sum(size for _, size, _ in found), 0
     for _, size, path in sorted(found):
@@ -113,15 +119,22 @@ def write_intact(content: bytes, *paths: Path) -> None:
     same file; a copy each where there are no links."""
     folder = paths[0].parent
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # somebody may have deleted it
+    content += hashlib.sha256(content).digest()
     with tempfile.TemporaryDirectory(dir=folder, prefix="build-") as scratch:
         made, link = Path(scratch, "made"), Path(scratch, "link")
-        made.write_bytes(content + hashlib.sha256(content).digest())
+        _write(made, content)
         for path in paths[1:]:
             try:
                 os.link(made, link)
             except OSError:
-                shutil.copyfile(made, link)
+                _write(link, content)
             os.replace(link, path)
         os.replace(made, paths[0])
     if next(_written) % FILES_BETWEEN_TRIMS == 1:
         trim_cache()
+
+
+def _write(path: Path, content: bytes) -> None:
+    """A new file that nobody else may write to, or read."""
+    with open(path, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+        file.write(content)

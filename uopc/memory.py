@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import ctypes
 import math
+import operator
 import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Sequence
+from functools import partial
+from itertools import repeat
 from sys import getrefcount
 from typing import Any
 
@@ -47,17 +50,22 @@ def empty_array(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
     return block[start:start + size].view(dtype).reshape(shape)
 
 
-def _references(arrays: Sequence[np.ndarray], k: int) -> tuple[int, int]:
-    """How many there are to the k-th array, and to what it is a view of."""
-    array = arrays[k]
-    base = array.base
-    return getrefcount(array), 0 if base is None else getrefcount(base)
+def unshared(arrays: Sequence[np.ndarray | None]) -> list[bool]:
+    """For each array, which `empty_array` made, whether nobody but this sequence has it or a view
+    of it: NumPy's views of a view refer to what that is a view of. False for None."""
+    return [counts in _UNSHARED for counts in _references(arrays)]
 
 
-def is_unshared(arrays: Sequence[np.ndarray], k: int) -> bool:
-    """Whether nobody but this sequence has the k-th array, which `empty_array` made, or a view of
-    it: NumPy's views of a view refer to what that is a view of."""
-    return _references(arrays, k) in _UNSHARED
+def _references(arrays: Sequence[np.ndarray | None]) -> list[tuple[int, int | None]]:
+    """How many there are to each array, and to what it is a view of. No variable of Python's ever
+    has one of them, so whoever watches this function changes nothing."""
+    bases = [*map(getattr, arrays, repeat("base"), repeat(None))]
+    of_bases = [*map(getrefcount, bases)]
+    return [(count, None if none else of_base) for count, of_base, none in
+            zip(map(getrefcount, arrays), of_bases, map(_is_none, bases), strict=True)]
+
+
+_is_none = partial(operator.is_, None)
 
 
 def as_array(data: Any, dtype: DType | None) -> np.ndarray:
@@ -129,5 +137,17 @@ class _Pool:
 
 _pool = _Pool()
 
-_UNSHARED = {_references([empty_array((n,), np.dtype(np.uint8))], 0)
-             for n in (LINE, LINE + 1, MIN_POOLED)}
+_UNSHARED: set[tuple[int, int | None]] = set()  # what `_references` counts then
+
+
+def _count_unshared() -> None:
+    """Fills _UNSHARED, unless counts do not tell here who shares what."""
+    sizes, dtype = (LINE, LINE + 1, MIN_POOLED), np.dtype(np.uint8)
+    counts = _references([*map(partial(empty_array, dtype=dtype), ((n,) for n in sizes))])
+    held = [*map(partial(empty_array, dtype=dtype), ((n,) for n in sizes))]
+    views = [*map(operator.itemgetter(slice(1)), held)]
+    if {*counts}.isdisjoint(_references(held)) and views:
+        _UNSHARED.update(counts)
+
+
+_count_unshared()

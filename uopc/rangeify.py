@@ -214,7 +214,7 @@ class _Lowering:
             return UOp(u.op, tuple(values), u.arg)
         if u.op in MOVEMENT:
             moved, conditions = movement_index(u, index)
-            moved = tuple(map(simplify, moved))
+            moved = tuple(simplify(i.cast(self.index_dtype)) for i in moved)
             valid = self.all_of(conditions, None)
             value = yield u.src[0], moved, self.all_of(conditions, gate)
             return value if valid is None else valid.where(value, UOp.const(0, u.dtype))

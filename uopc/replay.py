@@ -15,12 +15,14 @@ import numpy as np
 from uopc import profile
 from uopc.counters import counters
 from uopc.kernelize import say_run
-from uopc.memory import address, empty_array, is_unshared
+from uopc.memory import address, empty_array, unshared
 from uopc.plan import Repeated
 from uopc.tensor import Tensor, fields
 
 if TYPE_CHECKING:
     from uopc.jit import Program
+
+MAX_KEPT = 1 << 20  # bytes of a result's memory that is kept for the next call
 
 
 class Repetition:
@@ -72,11 +74,11 @@ class Repetition:
                 values[slot] = made
             if array is not None:
                 array[:] = made.reshape(-1)
+        free = unshared(self.results) if self.fresh else ()
         for k, (slot, shape, dtype, places) in enumerate(self.fresh):
-            if self.results[k] is None or not is_unshared(self.results, k):
-                self.results[k] = empty_array(shape, dtype)
-            values[slot] = self.results[k]
-            table[places] = address(self.results[k])
+            array = self.results[k] if free[k] else empty_array(shape, dtype)
+            values[slot], table[places] = array, address(array)
+            self.results[k] = array if array.nbytes <= MAX_KEPT else None
         if timeline is not None:
             profile.note("schedule", start)
         with plan._lock:

@@ -23,6 +23,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,7 +35,7 @@ from uopc.memory import address
 
 FLAGS = ("-O2", "-march=native", "-fPIC", "-shared", "-std=gnu11", "-fwrapv", "-fno-math-errno",
          "-fno-trapping-math", "-fno-strict-aliasing", "-ffp-contract=off")
-# for vectors, in gcc: what makes its -O2 of use for them, in three quarters of its time
+# for vectors, in gcc from 11 on: what makes its -O2 of use for them, in three quarters of its time
 QUICKER = ("-O1", "-fexpensive-optimizations", "-ftree-loop-vectorize", "-ftree-slp-vectorize",
            "-fvect-cost-model=very-cheap", "-fira-region=one")
 UNIT = 1 << 15  # characters of several sources that make one translation unit
@@ -74,23 +75,33 @@ def compiler() -> tuple[str, ...]:
     return _find_compiler(config.read("CC"))
 
 
-@functools.cache
-def _probe(command: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(the flags that this compiler takes, the lines of its predefined macros).
+class _Probed(NamedTuple):
+    """The flags that a compiler takes, those of QUICKER among them if it is a gcc that knows them,
+    and the lines of its predefined macros. They name its version and, with -march=native, each
+    feature of the CPU."""
 
-    They name its version and, with -march=native, each feature of the CPU.
-    """
-    for flags in (FLAGS, tuple(f for f in FLAGS if f != "-march=native")):
-        probe = _run([*command, *flags, "-dM", "-E", "-x", "c", os.devnull])
+    flags: tuple[str, ...]
+    quicker: tuple[str, ...]
+    macros: tuple[str, ...]
+
+
+@functools.cache
+def _probe(command: tuple[str, ...]) -> _Probed:
+    without = tuple(f for f in FLAGS if f != "-march=native")
+    for flags, quicker in itertools.product((FLAGS, without), (QUICKER, ())):
+        probe = _run([*command, *flags, *quicker, "-dM", "-E", "-x", "c", os.devnull])
         if probe.returncode == 0:
-            return flags, tuple(sorted(probe.stdout.splitlines()))
+            is_clang = "#define __clang__ " in probe.stdout
+            return _Probed(flags, () if is_clang else quicker,
+                           tuple(sorted(probe.stdout.splitlines())))
     raise CompileError(f"{shlex.join(command)} does not work as a C compiler: "
                        f"{probe.stderr.strip()[:500]}")
 
 
 def macros(command: tuple[str, ...]) -> frozenset[str]:
     """The names that the compiler predefines on this machine."""
-    return frozenset(line.split()[1] for line in _probe(command)[1] if line.startswith("#define"))
+    lines = _probe(command).macros
+    return frozenset(line.split()[1] for line in lines if line.startswith("#define"))
 
 
 OPENMP_PROBE = "#include <omp.h>\nint f(void) { return omp_get_max_threads(); }\n"
@@ -107,10 +118,10 @@ def openmp(command: tuple[str, ...]) -> bool:
 
 def flags_of(src: str) -> tuple[str, ...]:
     """The flags for a source: vectors may fuse multiply and add, `launch.c` needs OpenMP."""
-    flags, _ = _probe(compiler())
+    flags, quicker, _ = _probe(compiler())
     if "vector_size" in src:
         flags = tuple("-ffp-contract=fast" if f.startswith("-ffp-contract") else f for f in flags)
-        flags += () if "__clang__" in macros(compiler()) else QUICKER
+        flags += quicker
     wants_threads = src == OPENMP_PROBE or "#pragma omp" in src and openmp(compiler())
     return (*flags, "-fopenmp") if wants_threads else flags
 
@@ -131,7 +142,7 @@ def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
 def identity(src: str) -> list[str]:
     """All that an object depends on: the source, the flags, and the compiler on this machine."""
     command = compiler()
-    return [src, ENTRY, *flags_of(src), *command, *_probe(command)[1]]
+    return [src, ENTRY, *flags_of(src), *command, *_probe(command).macros]
 
 
 def object_path(src: str) -> Path:

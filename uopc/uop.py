@@ -22,7 +22,10 @@ from weakref import ref
 
 from uopc import config
 from uopc.dtype import DType, Number, as_const, dtypes
-from uopc.ops import ConstArg, Ops, ParamArg, dtype_of, shape_of
+from uopc.ops import ALU, MOVEMENT, ConstArg, Ops, ParamArg, dtype_of, shape_of
+
+__all__ = ["ALU", "IDENTITY", "MOVEMENT", "THREAD", "UNROLL", "VECTOR", "Ops", "ParamArg", "UOp",
+           "kind", "prod"]
 
 IDENTITY: dict[Ops, Callable[[DType], Number]] = {
     Ops.ADD: lambda dtype: as_const(0, dtype),

@@ -329,7 +329,11 @@ def _cost(chosen: Sequence[Sequence[Shared]], members: Sequence[Member],
     steps = prod(s.digit.size // s.block for s in chosen[0])
     between = _most_alive(members) // steps
     products = [(m, c) for m, c in zip(members, chosen, strict=True) if m.loops.rows]
-    if steps < machine.min_shared_steps or between > machine.max_between:
+    read = {b for m in members for b in m.buffers[:-1]}
+    local = sum(size_in_step(m, c) * m.given.dtype.size
+                for m, c in zip(members, chosen, strict=True) if m.given in read)
+    if steps < machine.min_shared_steps or between > machine.max_between or \
+            local > machine.max_local:
         return None
     largest = max(m.loops.size for m in members)
     for m, parts in zip(members, chosen, strict=True):

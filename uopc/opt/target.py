@@ -52,6 +52,12 @@ class Target:
         return self.cache // 2
 
     @property
+    def max_local(self) -> int:
+        """Bytes of a thread's own memory for what they pass on, which lies on its stack, if no two
+        of them shared any."""
+        return 2 * self.cache
+
+    @property
     def tile(self) -> tuple[int, int]:
         """(rows, registers per row) of the accumulators of a matrix product: the most registers
         that leave room for one row of the right operand and one element of the left."""
