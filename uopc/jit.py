@@ -187,7 +187,7 @@ class Program:
         self.states = [State(self, t, self.slot(u)) for t, u in held if id(t) not in positions]
         self.turn = 0
         self.repeated: list[Repetition | None] = [None, None]  # by turn
-        self.results: list[np.ndarray | None] = []  # of the last call, to be used again
+        self.results: list[np.ndarray | None] = []  # of the last call: memory to be used again
         self.running = threading.RLock()  # held while `repeated` is run or a state is given away
         self.actions = [(None if u is None else self.slot(u), make)
                         for u, make in recording.actions]

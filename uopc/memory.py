@@ -12,7 +12,7 @@ import operator
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import repeat
 from sys import getrefcount
@@ -51,21 +51,16 @@ def empty_array(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
 
 
 def unshared(arrays: Sequence[np.ndarray | None]) -> list[bool]:
-    """For each array, which `empty_array` made, whether nobody but this sequence has it or a view
-    of it: NumPy's views of a view refer to what that is a view of. False for None."""
-    return [counts in _UNSHARED for counts in _references(arrays)]
+    """For each array of the pool, whether nobody but this sequence has it or a view of it: NumPy's
+    views of a view refer to what that is a view of. False for None."""
+    return [*map(_UNSHARED.__contains__, _references(arrays))]
 
 
-def _references(arrays: Sequence[np.ndarray | None]) -> list[tuple[int, int | None]]:
+def _references(arrays: Sequence[np.ndarray | None]) -> Iterator[tuple[int, int]]:
     """How many there are to each array, and to what it is a view of. No variable of Python's ever
     has one of them, so whoever watches this function changes nothing."""
     bases = [*map(getattr, arrays, repeat("base"), repeat(None))]
-    of_bases = [*map(getrefcount, bases)]
-    return [(count, None if none else of_base) for count, of_base, none in
-            zip(map(getrefcount, arrays), of_bases, map(_is_none, bases), strict=True)]
-
-
-_is_none = partial(operator.is_, None)
+    return zip(map(getrefcount, arrays), map(getrefcount, bases), strict=True)
 
 
 def as_array(data: Any, dtype: DType | None) -> np.ndarray:
@@ -137,16 +132,16 @@ class _Pool:
 
 _pool = _Pool()
 
-_UNSHARED: set[tuple[int, int | None]] = set()  # what `_references` counts then
+_UNSHARED: set[tuple[int, int]] = set()  # what `_references` counts then
 
 
 def _count_unshared() -> None:
     """Fills _UNSHARED, unless counts do not tell here who shares what."""
-    sizes, dtype = (LINE, LINE + 1, MIN_POOLED), np.dtype(np.uint8)
-    counts = _references([*map(partial(empty_array, dtype=dtype), ((n,) for n in sizes))])
-    held = [*map(partial(empty_array, dtype=dtype), ((n,) for n in sizes))]
+    made = partial(empty_array, dtype=np.dtype(np.uint8))
+    counts = {*_references([*map(made, [(MIN_POOLED,)])])}
+    held = [*map(made, [(MIN_POOLED,)])]
     views = [*map(operator.itemgetter(slice(1)), held)]
-    if {*counts}.isdisjoint(_references(held)) and views:
+    if views and counts.isdisjoint(_references(held)):
         _UNSHARED.update(counts)
 
 

@@ -6,6 +6,7 @@ each tensor that every call assigns a `State`, which holds the tensor's value be
 """
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -15,14 +16,14 @@ import numpy as np
 from uopc import profile
 from uopc.counters import counters
 from uopc.kernelize import say_run
-from uopc.memory import address, empty_array, unshared
+from uopc.memory import MIN_POOLED, address, empty_array, unshared
 from uopc.plan import Repeated
 from uopc.tensor import Tensor, fields
 
 if TYPE_CHECKING:
     from uopc.jit import Program
 
-MAX_KEPT = 1 << 20  # bytes of a result's memory that is kept for the next call
+MAX_KEPT = 1 << 20  # bytes of a result whose memory is kept for the next call
 
 
 class Repetition:
@@ -48,17 +49,21 @@ class Repetition:
         # each slot of what is another array in every call, with its places in the table
         self.given = [(slot, self.run.where([r for r, s in source.items() if s == slot]))
                       for slot in program.given]
+        # slot, shape, dtype, places, and which of the results is kept for the next call
         self.fresh: list[tuple] = []
+        kept_results = 0
         self.views = []  # slot, the slot of the same array, shape
         for slot, ref, shape in results:
             if ref in source:
                 self.views.append((slot, source[ref], shape))
             elif slot not in after:
                 source[ref] = slot
-                self.fresh.append((slot, shape, self.plan.outs[ref[1]][0].np,
-                                   self.run.where([ref])))
-        self.results = program.results or [None] * len(self.fresh)
-        program.results = self.results
+                dtype = self.plan.outs[ref[1]][0].np
+                stays = MIN_POOLED <= math.prod(shape) * dtype.itemsize <= MAX_KEPT
+                self.fresh.append((slot, shape, dtype, self.run.where([ref]),
+                                   kept_results if stays else None))
+                kept_results += stays
+        program.results = self.results = program.results or [None] * kept_results
 
     def __call__(self, values: list[np.ndarray | None], start: float, debug: int) -> None:
         """Run on the given arrays in `values`, and put there what comes out."""
@@ -74,11 +79,12 @@ class Repetition:
                 values[slot] = made
             if array is not None:
                 array[:] = made.reshape(-1)
-        free = unshared(self.results) if self.fresh else ()
-        for k, (slot, shape, dtype, places) in enumerate(self.fresh):
-            array = self.results[k] if free[k] else empty_array(shape, dtype)
+        free = unshared(self.results) if self.results else ()
+        for slot, shape, dtype, places, k in self.fresh:
+            array = empty_array(shape, dtype) if k is None or not free[k] else self.results[k]
             values[slot], table[places] = array, address(array)
-            self.results[k] = array if array.nbytes <= MAX_KEPT else None
+            if k is not None:
+                self.results[k] = array
         if timeline is not None:
             profile.note("schedule", start)
         with plan._lock:
