@@ -2,7 +2,7 @@
 
 Kernels run in steps, the phases of a plan, those of one step at the same time. A temporary is alive
 from the step that writes it to the last one that reads it, both included, so whatever is used in
-one step never overlaps.
+one step never overlaps. In a kernel whose members share a loop (`emit.py`) each member is a step.
 
     k0: t0 = f(x)    k1: t1 = g(t0)    k2: t2 = h(t1)   →  t0 and t2 start at 0, t1 behind them
 """

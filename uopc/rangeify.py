@@ -84,7 +84,7 @@ def unflatten(flat: UOp, shape: tuple[int, ...]) -> Index:
     """The index in `shape` of the row-major position `flat`."""
     index, stride, whole = [], 1, prod(shape)
     for n in reversed(shape):
-        if n == 1 or whole == 0:
+        if n == 1:
             index.append(UOp.const(0, flat.dtype))
         else:  # the first digit is what is left
             index.append(flat // stride % n if stride * n < whole else flat // stride)
@@ -93,13 +93,11 @@ def unflatten(flat: UOp, shape: tuple[int, ...]) -> Index:
 
 
 def _reshaped(index: Index, new: tuple[int, ...], old: tuple[int, ...]) -> Index:
-    """Where the element at `index` in a reshape from `old` to `new` comes from."""
-    if 0 in old:
-        return unflatten(flatten(index, new), old)
+    """Where the element at `index` in a reshape from `old` to `new` comes from: each group of axes
+    by itself, so that what one index is in doubt of (in padding, say) leaves the others alone."""
     found: Index = ()
     for before, after in regrouped(old, new):
-        flat = flatten(tuple(index[a] for a in after), tuple(new[a] for a in after)) if after \
-            else UOp.const(0, index[0].dtype if index else dtypes.i32)
+        flat = flatten(tuple(index[a] for a in after), tuple(new[a] for a in after))
         found += unflatten(flat, tuple(old[b] for b in before))
     return found
 

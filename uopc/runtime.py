@@ -35,7 +35,8 @@ from uopc.memory import address
 
 FLAGS = ("-O2", "-march=native", "-fPIC", "-shared", "-std=gnu11", "-fwrapv", "-fno-math-errno",
          "-fno-trapping-math", "-fno-strict-aliasing", "-ffp-contract=off")
-# for vectors, in gcc from 11 on: what makes its -O2 of use for them, in three quarters of its time
+# -fno-strict-aliasing: what a kernel's members pass on shares memory, whatever its types.
+# For vectors, in gcc from 11 on: what makes its -O2 of use for them, in three quarters of its time
 QUICKER = ("-O1", "-fexpensive-optimizations", "-ftree-loop-vectorize", "-ftree-slp-vectorize",
            "-fvect-cost-model=very-cheap", "-fira-region=one")
 UNIT = 1 << 15  # characters of several sources that make one translation unit
@@ -76,9 +77,9 @@ def compiler() -> tuple[str, ...]:
 
 
 class _Probed(NamedTuple):
-    """The flags that a compiler takes, those of QUICKER among them if it is a gcc that knows them,
-    and the lines of its predefined macros. They name its version and, with -march=native, each
-    feature of the CPU."""
+    """Of FLAGS those that a compiler takes, QUICKER if it is a gcc that knows all of it (else
+    nothing), and the lines of its predefined macros, which name its version and, with
+    -march=native, each feature of the CPU."""
 
     flags: tuple[str, ...]
     quicker: tuple[str, ...]
