@@ -11,6 +11,7 @@ usage: ./run.sh [COMMAND] [ARGUMENTS]
   sample [args]  sample text from a checkpoint            (train/sample.py)
   test [args]    run the tests                            (pytest)
   bench [args]   run the benchmarks                       (tests/bench/run.py)
+  fuzz [args]    run the fuzzers, for an hour or two      (tests/fuzz/run.py)
   lint [args]    check the style                          (ruff)
   clear          delete all plans and compiled objects from the cache folder
   --help, -h     print this text
@@ -105,7 +106,7 @@ case "$command" in
     exit 0
     ;;
   "" | --*) ;;
-  test | bench | sample | lint | clear) shift ;;
+  test | bench | fuzz | sample | lint | clear) shift ;;
   *)
     echo "run.sh: unknown command '$command'" >&2
     usage >&2
@@ -118,6 +119,7 @@ use_venv
 case "$command" in
   test) exec python -m pytest "$@" ;;
   bench) exec python tests/bench/run.py "$@" ;;
+  fuzz) exec python tests/fuzz/run.py "$@" ;;
   sample) exec python train/sample.py "$@" ;;
   lint) exec python -m ruff check "$@" ;;
   clear) exec python -c 'from uopc.cache_folder import cache_folder, trim_cache
