@@ -2,15 +2,16 @@
 
 Every statement goes into the outermost loop that its operands allow, what a loop ends with into
 that loop; and within a loop statements keep their topological order. An inner loop counts as one
-statement, standing where its END does. What a loop computes side by side, for several vectors that
-do not depend on each other, advances together: a processor looks only so far ahead, and one long
-polynomial would fill its view.
+statement, standing where its END does; among plain loops, what can run before it comes first. What
+a loop computes side by side, for several vectors that do not depend on each other, advances
+together: a processor looks only so far ahead, and one long polynomial would fill its view.
 
     END(STORE(..r0..r1..), r0, r1)  →  open r0, open r1, do STORE, close r1, close r0
 """
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 from uopc.ops import ALU
@@ -137,6 +138,8 @@ def linearize(sink: UOp) -> list[Step]:
     for block in blocks.values():
         if together.issuperset(block) and not any(node.op is Ops.RANGE for node in block):
             block.sort(key=level.__getitem__)
+    if not any(u.op is Ops.RANGE and kind(u) for u in order):
+        _put_before_loops(order, blocks.values())
     steps: list[Step] = []
     stack = [iter(blocks[None])]
     opened: list[UOp] = []
@@ -153,6 +156,23 @@ def linearize(sink: UOp) -> list[Step]:
         else:
             steps.append(Step("do", node))
     return steps
+
+
+def _put_before_loops(order: list[UOp], blocks: Iterable[list[UOp]]) -> None:
+    """Move each statement of a block before the inner loops that do not have to run before it.
+    Loops that are tiled for a machine stay as they are: what an epilogue loads would hold
+    registers that the accumulators need.
+
+    for r1: (acc0 ..); val = load c; acc1 ..  →  val = load c; for r1: (acc0 ..); acc1 ..
+    """
+    done: dict[UOp, frozenset[UOp]] = {}  # the loops that have to run before a node
+    for u in order:
+        before = frozenset().union(*[done[s] for s in u.src])
+        done[u] = before.union(loops(u)) if u.op is Ops.END else before
+    for block in blocks:
+        place = {r: k for k, r in enumerate([u for u in block if u.op is Ops.RANGE], 1)}
+        block.sort(key=lambda u, place=place: (place[u], 0) if u in place else
+                   (max((place[r] for r in done[u] if r in place), default=0), 1))
 
 
 def loops(end: UOp) -> list[UOp]:

@@ -9,15 +9,15 @@ void r_8_8(float* restrict data0, float* restrict data1, float* restrict data2, 
         float val2 = acc1;
         float acc0;
         acc0 = 0.0f;
+        float val3 = data2[((ridx2*8)+ridx1)];
         for (int ridx3 = 0; ridx3 < 8; ridx3++) {
-          float val3 = acc0;
-          float val4 = data0[(alu1+ridx3)];
-          float val5 = data1[((ridx3*8)+ridx2)];
-          acc0 = (val3+(val4*val5));
+          float val4 = acc0;
+          float val5 = data0[(alu1+ridx3)];
+          float val6 = data1[((ridx3*8)+ridx2)];
+          acc0 = (val4+(val5*val6));
         }
-        float val6 = acc0;
-        float val7 = data2[((ridx2*8)+ridx1)];
-        acc1 = (val2+(val6*val7));
+        float val7 = acc0;
+        acc1 = (val2+(val7*val3));
       }
       float val8 = acc1;
       data3[(alu1+ridx1)] = val8;

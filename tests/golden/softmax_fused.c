@@ -6,6 +6,8 @@ void r_4_8(float* restrict data0, float* restrict data1) {
     int alu1 = (ridx0*8);
     float acc0;
     acc0 = -INFINITY;
+    float acc1;
+    acc1 = 0.0f;
     for (int ridx2 = 0; ridx2 < 8; ridx2++) {
       float val2 = acc0;
       float val3 = data0[(alu1+ridx2)];
@@ -13,8 +15,6 @@ void r_4_8(float* restrict data0, float* restrict data1) {
     }
     float val4 = acc0;
     float alu5 = (val4*-1.0f);
-    float acc1;
-    acc1 = 0.0f;
     for (int ridx3 = 0; ridx3 < 8; ridx3++) {
       float val6 = acc1;
       float val7 = data0[(alu1+ridx3)];
