@@ -28,11 +28,9 @@ from uopc.opt.transform import (
     Numbers,
     mark,
     merge,
-    merge_reduce,
     partition,
     partition_reduce,
     split,
-    split_reduce,
     stride,
     sum_in_blocks,
 )
@@ -176,7 +174,7 @@ def _merge_in_reduces(nest: Nest, numbers: Numbers) -> Nest | None:
     """The first two ranges of a reduction that merge, merged; None if there are none."""
     for reduce in nest.reduces():
         for a, b in zip(reduce.src[1:], reduce.src[2:], strict=False):
-            if merged := merge_reduce(nest, reduce, a, b, numbers):
+            if merged := merge(nest, a, b, numbers):
                 return merged
     return None
 
@@ -304,10 +302,8 @@ def _tile_reduction(nest: Nest, reduce: UOp, numbers: Numbers, machine: Target) 
         step = registers * lanes
         whole = r.arg[1] // step * step
         if whole != r.arg[1]:
-            nest, r = partition_reduce(nest, reduce, r, whole, numbers)
-        nest, _, tile = split_reduce(nest, r, step, numbers)
-        nest, outer, _ = split_reduce(nest, tile, lanes, numbers, VECTOR, lanes)
-        return nest if outer is None else split_reduce(nest, outer, registers, numbers, UNROLL)[0]
+            nest, r = partition_reduce(nest, r, whole, numbers)
+        return _vectorize(nest, r, step, lanes, numbers)
     return nest
 
 
@@ -319,7 +315,7 @@ def _keep_exact(nest: Nest, numbers: Numbers, machine: Target) -> Nest:
     for reduce in nest.reduces():
         plain = [r for r in reduce.src[1:] if kind(r) is None and r.arg[1] >= 2 * block]
         if plain and reduce.arg is Ops.ADD and reduce.dtype is dtypes.f32:
-            blocked = sum_in_blocks(nest, reduce, plain[-1], block, numbers)
+            blocked = sum_in_blocks(nest, plain[-1], block, numbers)
             return _keep_exact(blocked, numbers, machine)
     return nest
 

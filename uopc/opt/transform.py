@@ -1,15 +1,18 @@
 """Transforms of loops: each small, each keeping the meaning, each usable with any other.
 
-A Nest is one STORE and the loops around it, outermost first. Reductions inside the stored value
-have loops of their own, which `split_reduce` reaches.
+A Nest is one STORE and the loops around it, outermost first. The ranges of the reductions in the
+stored value are loops, too: `split`, `merge` and `mark` take a range of either kind, and the ranges
+that take its place are closed where it was.
 
     split(r, 4)        for r < 12: S(r)       →  for ro < 3: for ri < 4: S(ro*4 + ri)
-    partition(r, 8)    for r < 13: S(r)       →  for r' < 8: S(r');  for r'' < 5: S(8 + r'')
     merge(a, b)        for a < 3: for b < 4: S(a*4 + b)  →  for r < 12: S(r)
     mark(r, kind)      the same loop, to be run by threads, unrolled, or as vector lanes
+    partition(r, 8)    for r < 13: S(r)       →  for r' < 8: S(r');  for r'' < 5: S(8 + r'')
+    partition_reduce   sum(r < 13)            →  sum(r' < 8) + sum(8 + r'' for r'' < 5)
 """
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import count
 
@@ -17,6 +20,8 @@ from uopc.dtype import dtypes
 from uopc.linearize import ranges_below
 from uopc.simplify import linear, simplify
 from uopc.uop import THREAD, UNROLL, VECTOR, Ops, UOp, kind
+
+Ranges = tuple[UOp, ...]
 
 
 class Numbers:
@@ -29,22 +34,40 @@ class Numbers:
     def range(self, size: int, *mark: object) -> UOp:
         return UOp(Ops.RANGE, (), (next(self._next), size, *mark))
 
+    def like(self, r: UOp) -> UOp:
+        """A fresh range of the same size and kind."""
+        return self.range(*r.arg[1:])
+
 
 @dataclass(frozen=True)
 class Nest:
     store: UOp
-    loops: tuple[UOp, ...]
+    loops: Ranges
 
     def end(self) -> UOp:
         loops = [r for r in self.loops if r.arg[1] != 1 or r in ranges_below(self.store)]
         return UOp(Ops.END, (self.store, *loops)) if loops else self.store
 
-    def replaced(self, mapping: dict[UOp, UOp], loops: tuple[UOp, ...]) -> Nest:
-        """The nest with ranges replaced in its store, simplified, under other loops."""
+    def replaced(self, mapping: dict[UOp, UOp], loops: Ranges) -> Nest:
+        """The nest with nodes replaced in its store, simplified, under other loops."""
         return Nest(simplify(self.store.substitute(mapping)), loops)
 
     def reduces(self) -> list[UOp]:
         return [u for u in self.store.toposort() if u.op is Ops.REDUCE]
+
+    def with_ranges(self, values: Mapping[UOp, UOp], ranges: Mapping[UOp, Ranges]) -> Nest:
+        """The nest with each range's value replaced where it is used, and the range itself by
+        other ranges where it is closed, be that by a loop of the nest or by a REDUCE."""
+        def replacing(old: Ranges) -> Ranges:
+            return tuple(new for r in old for new in ranges.get(r, (r,)))
+
+        done: dict[UOp, UOp] = {}
+        for u in self.store.toposort():
+            if u.op is Ops.REDUCE:
+                done[u] = u.replace(src=(done[u.src[0]], *replacing(u.src[1:])))
+            else:
+                done[u] = values.get(u) or u.replace(src=tuple([done[s] for s in u.src]))
+        return Nest(simplify(done[self.store]), replacing(self.loops))
 
 
 def split(nest: Nest, r: UOp, factor: int, numbers: Numbers,
@@ -54,68 +77,66 @@ def split(nest: Nest, r: UOp, factor: int, numbers: Numbers,
     Returns the nest, ro (None if it would have one step) and ri.
     """
     outer, inner = numbers.range(r.arg[1] // factor), numbers.range(factor, *how)
-    position = nest.loops.index(r)
-    alone = r.arg[1] == factor
-    joined = inner.cast(r.dtype) if alone else _joined(r, outer, factor, inner)
-    new = (inner,) if alone else (outer, inner)
-    loops = (*nest.loops[:position], *new, *nest.loops[position + 1:])
-    return nest.replaced({r: joined}, loops), None if alone else outer, inner
+    if r.arg[1] == factor:
+        return nest.with_ranges({r: inner.cast(r.dtype)}, {r: (inner,)}), None, inner
+    value = outer.cast(r.dtype) * factor + inner.cast(r.dtype)
+    return nest.with_ranges({r: value}, {r: (outer, inner)}), outer, inner
 
 
-def _joined(r: UOp, outer: UOp, factor: int, inner: UOp) -> UOp:
-    return outer.cast(r.dtype) * factor + inner.cast(r.dtype)
+def mark(nest: Nest, r: UOp, numbers: Numbers, *how: object) -> Nest:
+    """The same loop with another kind."""
+    new = numbers.range(r.arg[1], *how)
+    return nest.with_ranges({r: new.cast(r.dtype)}, {r: (new,)})
 
 
-def split_reduce(nest: Nest, r: UOp, factor: int, numbers: Numbers,
-                 *how: object) -> tuple[Nest, UOp | None, UOp]:
-    """The same for a range of a reduction."""
-    reduce = reduce_over(nest, r)
-    outer, inner = numbers.range(r.arg[1] // factor), numbers.range(factor, *how)
-    alone = r.arg[1] == factor
-    joined = inner.cast(r.dtype) if alone else _joined(r, outer, factor, inner)
-    new = (inner,) if alone else (outer, inner)
-    ranges = [p for s in reduce.src[1:] for p in (new if s is r else (s,))]
-    changed = UOp(Ops.REDUCE, (reduce.src[0].substitute({r: joined}), *ranges), reduce.arg)
-    return nest.replaced({reduce: changed}, nest.loops), None if alone else outer, inner
+def merge(nest: Nest, a: UOp, b: UOp, numbers: Numbers) -> Nest | None:
+    """Two neighbouring loops as one, or None where an index would need a division."""
+    whole = numbers.range(a.arg[1] * b.arg[1])
+    size = UOp.const(b.arg[1], whole.dtype)
+    values = {a: (whole // size).cast(a.dtype), b: (whole % size).cast(b.dtype)}
+    merged = nest.with_ranges(values, {a: (whole,), b: ()})
+    return merged if _divisions(merged) <= _divisions(nest) else None
 
 
-def reduce_over(nest: Nest, r: UOp) -> UOp:
-    return next(u for u in nest.reduces() if r in u.src[1:])
+def _divisions(nest: Nest) -> int:
+    return sum(u.op in (Ops.IDIV, Ops.MOD) for u in nest.store.toposort())
 
 
 def partition(nest: Nest, r: UOp, at: int, numbers: Numbers,
               *how: object) -> tuple[Nest, Nest]:
     """Two nests: r below `at`, and r from there on, marked. All their loops are distinct."""
     low, high = numbers.range(at), numbers.range(r.arg[1] - at, *how)
-    first = _renumbered(nest, {r: low.cast(r.dtype)}, {r: low}, numbers)
-    second = _renumbered(nest, {r: high.cast(r.dtype) + at}, {r: high}, numbers)
-    return first, second
-
-
-def _renumbered(nest: Nest, values: dict[UOp, UOp], loops: dict[UOp, UOp],
-                numbers: Numbers) -> Nest:
-    around = [s for s in ranges_below(nest.store) if kind(s) == THREAD and s not in nest.loops]
-    ranges = sorted({*ranges_below(nest.store), *nest.loops}.difference(around),
+    around = {s for s in ranges_below(nest.store) if kind(s) == THREAD and s not in nest.loops}
+    others = sorted({*ranges_below(nest.store), *nest.loops} - around - {r},
                     key=lambda s: s.arg[0])
-    fresh = {s: numbers.range(s.arg[1], *s.arg[2:]) for s in ranges if s not in values}
-    mapping = {**fresh, **values}
-    return nest.replaced(mapping, tuple(loops.get(s, fresh.get(s, s)) for s in nest.loops))
+
+    def part(own: UOp, value: UOp) -> Nest:
+        fresh = {s: numbers.like(s) for s in others}
+        return nest.with_ranges({**fresh, r: value},
+                                {r: (own,), **{s: (new,) for s, new in fresh.items()}})
+
+    return part(low, low.cast(r.dtype)), part(high, high.cast(r.dtype) + at)
 
 
-def partition_reduce(nest: Nest, reduce: UOp, r: UOp, at: int,
-                     numbers: Numbers) -> tuple[Nest, UOp]:
+def partition_reduce(nest: Nest, r: UOp, at: int, numbers: Numbers) -> tuple[Nest, UOp]:
     """reduce(r) → op(reduce(r below at), reduce(r from there on)). Also returns the first loop."""
+    reduce = reduce_over(nest, r)
     low, high = numbers.range(at), numbers.range(r.arg[1] - at)
     parts = []
     for value, new in ((low.cast(r.dtype), low), (high.cast(r.dtype) + at, high)):
-        fresh = {s: numbers.range(s.arg[1], *s.arg[2:]) for s in reduce.src[1:] if s is not r}
+        fresh = {s: numbers.like(s) for s in reduce.src[1:] if s is not r}
         body = reduce.src[0].substitute({r: value, **fresh})
         ranges = [new if s is r else fresh[s] for s in reduce.src[1:]]
         parts.append(UOp(Ops.REDUCE, (body, *ranges), reduce.arg))
     return nest.replaced({reduce: parts[0].alu(reduce.arg, parts[1])}, nest.loops), low
 
 
-def sum_in_blocks(nest: Nest, reduce: UOp, r: UOp, block: int, numbers: Numbers) -> Nest:
+def reduce_over(nest: Nest, r: UOp) -> UOp:
+    """The reduction of which `r` is a range."""
+    return next(u for u in nest.reduces() if r in u.src[1:])
+
+
+def sum_in_blocks(nest: Nest, r: UOp, block: int, numbers: Numbers) -> Nest:
     """A sum of f32 whose blocks of `r` are added up in f64, so that its error does not grow with
     its length. What `block` does not divide is a sum of its own.
 
@@ -123,48 +144,13 @@ def sum_in_blocks(nest: Nest, reduce: UOp, r: UOp, block: int, numbers: Numbers)
     """
     whole = r.arg[1] // block * block
     if whole < r.arg[1]:
-        nest, r = partition_reduce(nest, reduce, r, whole, numbers)
-        reduce = reduce_over(nest, r)
-    outer, inner = numbers.range(whole // block), numbers.range(block)
-    value = reduce.src[0].substitute({r: _joined(r, outer, block, inner)})
-    place = reduce.src.index(r)
-    within = UOp(Ops.REDUCE, (value, inner, *reduce.src[place + 1:]), Ops.ADD)
-    total = UOp(Ops.REDUCE, (within.cast(dtypes.f64), *reduce.src[1:place], outer), Ops.ADD)
+        nest, r = partition_reduce(nest, r, whole, numbers)
+    nest, outer, inner = split(nest, r, block, numbers)
+    reduce = reduce_over(nest, inner)
+    place = reduce.src.index(outer)
+    within = UOp(Ops.REDUCE, (reduce.src[0], *reduce.src[place + 1:]), Ops.ADD)
+    total = UOp(Ops.REDUCE, (within.cast(dtypes.f64), *reduce.src[1:place + 1]), Ops.ADD)
     return nest.replaced({reduce: total.cast(reduce.dtype)}, nest.loops)
-
-
-def mark(nest: Nest, r: UOp, numbers: Numbers, *how: object) -> Nest:
-    """The same loop with another kind."""
-    new = numbers.range(r.arg[1], *how)
-    return nest.replaced({r: new.cast(r.dtype)}, tuple(new if s is r else s for s in nest.loops))
-
-
-def merge(nest: Nest, a: UOp, b: UOp, numbers: Numbers) -> Nest | None:
-    """Two neighbouring loops as one, or None where an index would need a division."""
-    whole = numbers.range(a.arg[1] * b.arg[1])
-    position = nest.loops.index(a)
-    loops = (*nest.loops[:position], whole, *nest.loops[position + 2:])
-    return _unless_divided(nest, nest.replaced(_halves(whole, a, b), loops))
-
-
-def merge_reduce(nest: Nest, reduce: UOp, a: UOp, b: UOp, numbers: Numbers) -> Nest | None:
-    """The same for two neighbouring ranges of a reduction."""
-    whole = numbers.range(a.arg[1] * b.arg[1])
-    ranges = [whole if s is a else s for s in reduce.src[1:] if s is not b]
-    value = reduce.src[0].substitute(_halves(whole, a, b))
-    merged = UOp(Ops.REDUCE, (value, *ranges), reduce.arg)
-    return _unless_divided(nest, nest.replaced({reduce: merged}, nest.loops))
-
-
-def _halves(whole: UOp, a: UOp, b: UOp) -> dict[UOp, UOp]:
-    size = UOp.const(b.arg[1], whole.dtype)
-    return {a: (whole // size).cast(a.dtype), b: (whole % size).cast(b.dtype)}
-
-
-def _unless_divided(before: Nest, after: Nest) -> Nest | None:
-    def divisions(nest: Nest) -> int:
-        return sum(u.op in (Ops.IDIV, Ops.MOD) for u in nest.store.toposort())
-    return after if divisions(after) <= divisions(before) else None
 
 
 def expand(kernel: UOp) -> UOp:
