@@ -24,7 +24,8 @@ from uopc.emit import Emitter, Point
 from uopc.interpret import interpret_graph
 from uopc.jit import jit
 from uopc.kernelize import Plan, make_plan
-from uopc.opt.share import Access, Digit, Group, Shared, share_loops
+from uopc.opt.access import Access, Digit
+from uopc.opt.share import Group, Shared, share_loops
 from uopc.opt.target import Target, target
 from uopc.passes import lower_loops
 from uopc.tensor import Tensor

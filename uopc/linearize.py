@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 from uopc.ops import ALU
-from uopc.uop import VECTOR, Ops, UOp, kind
+from uopc.uop import VECTOR, Ops, UOp, kind, per_node
 
 MAX_NESTING = 60  # of one inlined expression; clang refuses more than 256 brackets
 SIDE_BY_SIDE = 40  # operations on floats, from which on several vectors advance together
@@ -53,10 +53,9 @@ def open_ranges(root: UOp) -> dict[UOp, frozenset[UOp]]:
     return inside
 
 
+@per_node
 def side_by_side(sink: UOp) -> set[UOp]:
     """All that long bodies of loops are made of which store several results. Remembered."""
-    if "side_by_side" in sink.__dict__:
-        return sink.__dict__["side_by_side"]
     found: set[UOp] = set()
     for end in sink.toposort():
         if end.op is Ops.END and end.src[0].op is Ops.GROUP and not any(
@@ -65,15 +64,13 @@ def side_by_side(sink: UOp) -> set[UOp]:
             if not any(u.op in (Ops.ACC, Ops.REDUCE) for u in body) and \
                     sum(u.op in ALU and u.dtype.is_float for u in body) >= SIDE_BY_SIDE:
                 found.update(body)
-    sink.__dict__["side_by_side"] = found
     return found
 
 
+@per_node
 def statements(sink: UOp) -> set[UOp]:
     """The nodes that become a line of their own: memory accesses, accumulators, and ALU values
     that are used more than once, would nest too deeply, or advance side by side. Remembered."""
-    if "statements" in sink.__dict__:
-        return sink.__dict__["statements"]
     order, together = sink.toposort(), side_by_side(sink)
     uses: Counter[UOp] = Counter({sink: 1})
     for node in reversed(order):
@@ -91,7 +88,6 @@ def statements(sink: UOp) -> set[UOp]:
                 uses[node] > 1 or depth[node] > (2 if is_short else MAX_NESTING))):
             chosen.add(node)
             depth[node] = 0
-    sink.__dict__["statements"] = chosen
     return chosen
 
 

@@ -16,7 +16,8 @@ from uopc.dtype import dtypes
 from uopc.opt.approximate import approximate
 from uopc.opt.choose import optimize, optimize_shared
 from uopc.opt.share import Shared
-from uopc.opt.transform import address_vectors, expand
+from uopc.opt.transform import expand
+from uopc.opt.vectorize import address_vectors
 from uopc.pretty import pretty
 from uopc.rangeify import lower_movement
 from uopc.simplify import remembering, simplify

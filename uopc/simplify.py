@@ -18,7 +18,7 @@ from uopc.bounds import bounds, cannot_wrap
 from uopc.dtype import ALL_DTYPES, dtypes
 from uopc.ops import ALU, COMMUTATIVE
 from uopc.rewrite import PatternMatcher, UPat, graph_rewrite
-from uopc.uop import Ops, UOp
+from uopc.uop import Ops, UOp, per_node
 
 REMEMBERED = 20_000  # nodes that were simplified, from kernel to kernel
 INTS = tuple(d for d in ALL_DTYPES if d.is_int)
@@ -49,15 +49,9 @@ def single_value(x: UOp) -> UOp | None:
 Terms = list[tuple[UOp, int]]
 
 
+@per_node
 def linear(x: UOp) -> tuple[Terms, int] | None:
     """`x` as multiples plus a constant, or None when a step of it may wrap around. Remembered."""
-    known = x.__dict__
-    if "linear" not in known:
-        known["linear"] = _linear(x)
-    return known["linear"]
-
-
-def _linear(x: UOp) -> tuple[Terms, int] | None:
     factors: dict[UOp, int] = {x: 1}  # a shared part is taken apart once, with its total factor
     terms, constant = [], 0
     for u in reversed(x.toposort(stop=lambda u: not _is_linear_step(u))):

@@ -12,12 +12,13 @@ their nodes have no shape.
 """
 from __future__ import annotations
 
+import functools
 import math
 import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 from weakref import ref
 
 from uopc import config
@@ -25,7 +26,7 @@ from uopc.dtype import DType, Number, as_const, dtypes
 from uopc.ops import ALU, MOVEMENT, ConstArg, Ops, ParamArg, dtype_of, shape_of
 
 __all__ = ["ALU", "IDENTITY", "MOVEMENT", "THREAD", "UNROLL", "VECTOR", "Ops", "ParamArg", "UOp",
-           "kind", "prod"]
+           "kind", "per_node", "prod"]
 
 IDENTITY: dict[Ops, Callable[[DType], Number]] = {
     Ops.ADD: lambda dtype: as_const(0, dtype),
@@ -57,6 +58,7 @@ def _argkey(arg: Any) -> Any:
     return (type(arg), repr(arg) if type(arg) is float else arg)
 
 
+T = TypeVar("T")
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 _lock = threading.RLock()
 
@@ -72,6 +74,20 @@ def _forget(gone: _Ref) -> None:
     with _lock:
         if UOp._cache.get(gone.key) is gone:
             del UOp._cache[gone.key]
+
+
+def per_node(analysis: Callable[[UOp], T]) -> Callable[[UOp], T]:
+    """An analysis of a node, remembered as long as the node lives."""
+    name = analysis.__name__
+
+    @functools.wraps(analysis)
+    def remembered(u: UOp) -> T:
+        results = u.__dict__
+        if name not in results:
+            results[name] = analysis(u)
+        return results[name]
+
+    return remembered
 
 
 class UOp:

@@ -1,59 +1,93 @@
-"""What the memory accesses of a nest of loops do: all that the decisions rest on."""
+"""What a memory access does along the loops: all that the decisions about loops rest on.
+
+    INDEX(data, r0*384 + r1*64 + r2//16*8 + 5)
+    →  strides {r0: 384, r1: 64}, others [(r2//16, 8)], constant 5
+"""
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import NamedTuple
+
 from uopc.bounds import bounds
-from uopc.dtype import dtypes
 from uopc.linearize import ranges_below
-from uopc.ops import COMPARE
-from uopc.opt.target import Target
-from uopc.opt.transform import Nest, Numbers, partition, stride
-from uopc.uop import VECTOR, Ops, UOp, prod
+from uopc.simplify import linear
+from uopc.uop import Ops, UOp, per_node
 
 
-def accesses(nest: Nest) -> list[UOp]:
-    return [u for u in nest.store.toposort() if u.op is Ops.INDEX]
+class Digit(NamedTuple):
+    """`loop // inner % size`: an axis as a part of a kernel's loop."""
+
+    loop: UOp
+    inner: int
+    size: int
 
 
-def moves_by(places: list[UOp], r: UOp) -> set[int | None]:
-    """The strides of memory accesses along `r`; None for one that has none, or a gate along it."""
-    return {None if len(u.src) > 2 and r in ranges_below(u.src[2]) else stride(u.src[1], r)
-            for u in places}
+class Access:
+    """An INDEX as the sum of `strides` times ranges, of `others` (a term and its factor), and of a
+    `constant`. `conditions` are comparisons that hold wherever it is used."""
 
+    def __init__(self, index: UOp) -> None:
+        _, flat, *gate = index.src
+        parts = linear(flat)
+        terms, self.constant = parts if parts is not None else ([(flat, 1)], 0)
+        self.strides: dict[UOp, int] = {}
+        self.others: list[tuple[UOp, int]] = []
+        for u, factor in terms:
+            r = u.src[0] if u.op is Ops.CAST else u
+            if r.op is Ops.RANGE:
+                self.strides[r] = self.strides.get(r, 0) + factor
+            else:
+                self.others.append((u, factor))
+        self.gate = gate[0] if gate else None
+        self.conditions = [c for c in self.gate.toposort(stop=lambda u: u.op is not Ops.AND)
+                           if c.op is Ops.CMPLT] if gate else []
 
-def vector_width(nest: Nest, r: UOp) -> int | None:
-    """Bytes per lane if all values that depend on `r` are of one width (bools adapt), else None."""
-    widths = set()
-    for u in value_nodes(nest):
-        if r not in ranges_below(u):
-            continue
-        typed = u.src if u.op in COMPARE else (u,)
-        widths |= {s.dtype.size for s in typed if s.dtype not in (None, dtypes.bool)
-                   and s.op not in (Ops.INDEX, Ops.CONST)
-                   and not (s.op is Ops.RANGE and u.op not in COMPARE)}
-        if u.op is Ops.REDUCE and u.dtype is dtypes.bool:
+    def stride(self, r: UOp) -> int | None:
+        """By how much the index grows with each step of `r`; None if that is not one number."""
+        return None if any(r in ranges_below(u) for u, _ in self.others) else \
+            self.strides.get(r, 0)
+
+    def lane_stride(self, r: UOp) -> int | None:
+        """The same, but None where `r` decides whether the element is there at all."""
+        return None if self.gate is not None and r in ranges_below(self.gate) else self.stride(r)
+
+    def digit(self, loop: UOp, stride: int, size: int) -> Digit | None:
+        """The part of `loop` that steps by `stride`, if it is a digit of the index: all the other
+        terms are multiples of stride * size, or stay between 0 and stride."""
+        own = self.strides.get(loop, 0)
+        if own <= 0 or stride % own or any(loop in ranges_below(u) for u, _ in self.others):
             return None
-    stored = nest.store.src[1].dtype
-    widths |= {stored.size} if not widths and stored is not dtypes.bool else set()  # a constant
-    return widths.pop() if widths in ({4}, {8}) else None
+        inner, whole = stride // own, loop.arg[1]
+        if whole % (inner * size):
+            return None
+        below = [(0, own * (inner - 1))] if inner > 1 else []
+        terms = {u: f for u, f in [*self.strides.items(), *self.others] if u is not loop}
+        small = {u: f for u, f in terms.items() if f % (stride * size)}
+        below += self._spread(small)
+        low, high = (sum(b[side] for b in below) + self.constant % (stride * size)
+                     for side in (0, 1))
+        return Digit(loop, inner, size) if low >= 0 and high < stride else None
+
+    def _spread(self, terms: dict[UOp, int]) -> Iterator[tuple[int, int]]:
+        """Least and greatest of some of the terms, where the index is used at all."""
+        terms = dict(terms)
+        for condition in self.conditions:
+            limited = linear(condition.src[0])
+            if limited is None or condition.src[1].op is not Ops.CONST or not limited[0]:
+                continue
+            found = [(u.src[0] if u.op is Ops.CAST else u, f) for u, f in limited[0]]
+            times = {terms.get(u, 0) / f for u, f in found}
+            if len(times) == 1 and min(times) > 0 and min(f for _, f in found) > 0:
+                (factor,) = times
+                most = condition.src[1].arg.value - 1 - limited[1]
+                yield 0, int(factor * most)
+                for u, _ in found:
+                    del terms[u]
+        for u, factor in terms.items():
+            yield tuple(sorted(factor * b for b in bounds(u)))
 
 
-def value_nodes(nest: Nest) -> set[UOp]:
-    """What is computed to be stored, the addresses left out."""
-    return set(nest.store.src[1].toposort(stop=lambda u: u.op is Ops.INDEX))
-
-
-def lanes_along(nest: Nest, r: UOp, machine: Target) -> int | None:
-    """Elements along `r` that fill a register; None where values of several widths meet."""
-    width = vector_width(nest, r)
-    return None if width is None else machine.lanes(width)
-
-
-def cut_tail(nest: Nest, r: UOp, at: int, lanes: int, numbers: Numbers) -> tuple[Nest, Nest]:
-    """The loop `r` below `at`, and the fewer than `lanes` steps from there on: as a part of a
-    register where reading the whole one stays inside every buffer, else as a plain loop."""
-    main, tail = partition(nest, r, at, numbers, VECTOR, lanes)
-    part = tail.loops[nest.loops.index(r)]
-    read = [u.src[0] for u in tail.store.toposort() if u.op is Ops.LOAD]
-    contiguous = stride(tail.store.src[0].src[1], part) == 1 and moves_by(read, part) <= {0, 1}
-    safe = all(bounds(u.src[1])[1] < prod(u.src[0].shape) for u in read)
-    return (main, tail) if contiguous and safe else partition(nest, r, at, numbers)
+@per_node
+def access(index: UOp) -> Access:
+    """Of an INDEX. Remembered."""
+    return Access(index)

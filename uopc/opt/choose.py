@@ -19,8 +19,8 @@ from dataclasses import replace
 from uopc.dtype import dtypes
 from uopc.linearize import ranges_below
 from uopc.ops import ALU
-from uopc.opt.access import accesses, cut_tail, lanes_along, moves_by, value_nodes
-from uopc.opt.cuts import pieces, regular_parts
+from uopc.opt.access import access
+from uopc.opt.cuts import regular_parts
 from uopc.opt.share import Shared
 from uopc.opt.target import Target, target
 from uopc.opt.transform import (
@@ -30,10 +30,11 @@ from uopc.opt.transform import (
     merge,
     partition,
     partition_reduce,
+    pieces,
     split,
-    stride,
     sum_in_blocks,
 )
+from uopc.opt.vectorize import lane_pieces, lane_strides, lanes_along, vectorize
 from uopc.uop import THREAD, UNROLL, VECTOR, Ops, UOp, kind, prod
 
 
@@ -51,7 +52,7 @@ def optimize_shared(kernel: UOp, shared: Sequence[Shared], local: Mapping[int, i
     numbers, machine = Numbers(kernel), replace(target(), threads=1)
     steps = numbers.range(prod(s.digit.size // s.block for s in shared), THREAD)
     nest = _in_steps(Nest(end.src[0], end.src[1:]), shared, steps, numbers)
-    nest = nest.replaced({u: _local(u, steps, local[u.src[0].arg.slot]) for u in accesses(nest)
+    nest = nest.replaced({u: _local(u, steps, local[u.src[0].arg.slot]) for u in nest.accesses()
                           if u.src[0].arg.slot in local}, nest.loops)
     parts = [_keep_exact(tile, numbers, machine)
              for part in regular_parts(_merge_all(nest, numbers), numbers, machine)
@@ -122,7 +123,7 @@ def _with_shared_loops(parts: Sequence[Nest], numbers: Numbers) -> list[UOp]:
     for k, nest in enumerate(parts):
         r = nest.loops[0] if nest.loops else None
         fits = r is not None and kind(r) in (None, THREAD)
-        step = None if not fits or kind(r) == THREAD else stride(nest.store.src[0].src[1], r)
+        step = None if not fits or kind(r) == THREAD else access(nest.stored).stride(r)
         together.setdefault((r.arg[1:], step) if fits else k, []).append(nest)
     ends = []
     for members in together.values():
@@ -147,7 +148,7 @@ def _in_order(nest: Nest, load: UOp, numbers: Numbers, machine: Target) -> list[
     lanes = _lane_axis(nest, machine)
     inside = lanes is not None and lanes is nest.loops[-1] and not nest.reduces()
     at_once = _registers_at_once(nest, machine)
-    parts = _lane_pieces(nest, lanes, at_once, numbers, machine) if inside else [nest]
+    parts = lane_pieces(nest, lanes, at_once, numbers, machine) if inside else [nest]
     ends = []
     for part in parts:
         target_index, loops = part.store.src[0], [r for r in part.loops if kind(r) is None]
@@ -190,23 +191,23 @@ def _tile(nest: Nest, numbers: Numbers, machine: Target) -> list[Nest]:
         if lanes is None:
             return [_unroll_innermost(n, numbers, machine) for n in parts]
         return [p for n in parts
-                for p in _lane_pieces(n, _lane_axis(n, machine), at_once, numbers, machine)]
+                for p in lane_pieces(n, _lane_axis(n, machine), at_once, numbers, machine)]
     if lanes is None or len(reduces) > 1:
         return [nest]
     rows = _reused_axes(nest, lanes)
     if not rows:
-        return _lane_pieces(nest, lanes, at_once, numbers, machine)
+        return lane_pieces(nest, lanes, at_once, numbers, machine)
     row, (height, width), result = rows[-1], machine.tile, []
     for part, step in _tiles(nest, row, height, numbers):
         part, _, _ = split(part, part.loops[nest.loops.index(row)], step, numbers, UNROLL)
         for chunk in _in_chunks(part, numbers, machine):
-            result += _lane_pieces(chunk, _lane_axis(chunk, machine), width, numbers, machine)
+            result += lane_pieces(chunk, _lane_axis(chunk, machine), width, numbers, machine)
     return result
 
 
 def _registers_at_once(nest: Nest, machine: Target) -> int:
     """Vectors to work on side by side; with a long body, fewer accumulators of a sum."""
-    work = sum(u.op in ALU for u in value_nodes(nest))
+    work = sum(u.op in ALU for u in nest.values())
     if not nest.reduces() or work <= machine.short_body:
         return 4
     return 2 if work <= 2 * machine.short_body else 1
@@ -250,49 +251,27 @@ def _lane_axis(nest: Nest, machine: Target) -> UOp | None:
     """The output loop to become vector lanes: the result is contiguous along it, and so is or does
     not move everything that is read."""
     for r in reversed(nest.loops):
-        if stride(nest.store.src[0].src[1], r) == 1:
+        if access(nest.stored).stride(r) == 1:
             lanes = lanes_along(nest, r, machine)
             fits = kind(r) == VECTOR or (lanes is not None and r.arg[1] >= lanes)
-            return r if fits and moves_by(accesses(nest), r) <= {0, 1} else None
+            return r if fits and lane_strides(nest.accesses(), r) <= {0, 1} else None
     return None
 
 
 def _reused_axes(nest: Nest, lanes: UOp) -> list[UOp]:
     """The output loops along which something that moves with the lanes stays, and something that
     does not move with them moves: the rows of a product."""
-    reads = [u.src[0].src[1] for u in nest.store.toposort() if u.op is Ops.LOAD]
+    reads = [access(i) for i in nest.loads()]
     return [r for r in nest.loops if r is not lanes
-            and any(stride(i, r) == 0 and stride(i, lanes) == 1 for i in reads)
-            and any(stride(i, r) != 0 and stride(i, lanes) == 0 for i in reads)]
-
-
-def _lane_pieces(nest: Nest, r: UOp, registers: int, numbers: Numbers,
-                 machine: Target) -> list[Nest]:
-    """The loop `r` as vectors: tiles of several registers, then fewer; lanes that are left as a
-    part of a register, where reading the whole one stays inside every buffer, else one by one."""
-    if kind(r) == VECTOR:
-        return [nest]
-    place, lanes, tail = nest.loops.index(r), lanes_along(nest, r, machine), []
-    whole = r.arg[1] // lanes * lanes
-    if whole < r.arg[1]:
-        nest, rest = cut_tail(nest, r, whole, lanes, numbers)
-        tail = [rest]
-    return [_vectorize(part, part.loops[place], width, lanes, numbers)
-            for part, width in pieces(nest, nest.loops[place], registers * lanes, numbers)] + tail
-
-
-def _vectorize(nest: Nest, r: UOp, width: int, lanes: int, numbers: Numbers) -> Nest:
-    """`width` elements along `r` as registers."""
-    nest, _, tile = split(nest, r, width, numbers)
-    nest, registers, _ = split(nest, tile, lanes, numbers, VECTOR, lanes)
-    return nest if registers is None else mark(nest, registers, numbers, UNROLL)
+            and any(a.stride(r) == 0 and a.stride(lanes) == 1 for a in reads)
+            and any(a.stride(r) != 0 and a.stride(lanes) == 0 for a in reads)]
 
 
 def _tile_reduction(nest: Nest, reduce: UOp, numbers: Numbers, machine: Target) -> Nest:
     """Vector accumulators along a contiguous range of the reduction, several at a time."""
     reads = [u.src[0] for u in reduce.toposort() if u.op is Ops.LOAD]
     for r in reversed(reduce.src[1:]):
-        strides = moves_by(reads, r)
+        strides = lane_strides(reads, r)
         lanes = lanes_along(nest, r, machine)
         if lanes is None or 1 not in strides or not strides <= {0, 1}:
             continue
@@ -303,7 +282,7 @@ def _tile_reduction(nest: Nest, reduce: UOp, numbers: Numbers, machine: Target) 
         whole = r.arg[1] // step * step
         if whole != r.arg[1]:
             nest, r = partition_reduce(nest, r, whole, numbers)
-        return _vectorize(nest, r, step, lanes, numbers)
+        return vectorize(nest, r, step, lanes, numbers)
     return nest
 
 
@@ -332,16 +311,16 @@ def _in_blocks(nest: Nest, numbers: Numbers, machine: Target) -> list[Nest]:
 
         for i: for j: for k: out[i, j, k] = a[j, i, k]  →  for jo: for i: for ji: for k: ...
     """
-    written = next((r for r in nest.loops if stride(nest.store.src[0].src[1], r) == 1), None)
-    reads = [u.src[1] for u in accesses(nest) if u is not nest.store.src[0]]
+    written = next((r for r in nest.loops if access(nest.stored).stride(r) == 1), None)
+    reads = [access(u) for u in nest.accesses() if u is not nest.stored]
     for r in nest.loops:
         if r.arg[1] >= machine.block and r is not written and \
-                any(stride(i, r) == 1 and stride(i, written) not in (0, 1) for i in reads):
+                any(a.stride(r) == 1 and a.stride(written) not in (0, 1) for a in reads):
             return _in_square_blocks(nest, written, r, numbers, machine)
     for place in reversed(range(1, len(nest.loops))):
         r = nest.loops[place]
-        far = any(abs(stride(i, outer) or 0) < abs(stride(i, r) or 0) and stride(i, outer)
-                  for i in reads for outer in nest.loops[:place])
+        far = any(0 < abs(a.stride(outer) or 0) < abs(a.stride(r) or 0)
+                  for a in reads for outer in nest.loops[:place])
         if far and r.arg[1] >= 2 * machine.block:
             parts = []
             for part, step in pieces(nest, r, machine.block, numbers):
@@ -380,7 +359,7 @@ def _unroll_innermost(nest: Nest, numbers: Numbers, machine: Target) -> Nest:
 def _thread(nest: Nest, numbers: Numbers, machine: Target) -> Nest:
     """Share out the outermost loop that has a step for each thread, if the work pays for it."""
     work = prod(s.arg[1] for s in ranges_below(nest.store))
-    work *= 1 + sum(u.op in ALU for u in value_nodes(nest))
+    work *= 1 + sum(u.op in ALU for u in nest.values())
     work //= max((s.arg[3] for s in ranges_below(nest.store) if kind(s) == VECTOR), default=1)
     plain = [r for r in nest.loops if kind(r) is None]
     if work < machine.min_threaded_work or machine.threads < 2 or not plain:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from uopc.bounds import bounds
-from uopc.opt.access import cut_tail, lanes_along
 from uopc.opt.target import Target
-from uopc.opt.transform import Nest, Numbers, partition, split
+from uopc.opt.transform import Nest, Numbers, partition, pieces, split
+from uopc.opt.vectorize import cut_tail, lanes_along
 from uopc.simplify import linear
 from uopc.uop import Ops, UOp
 
@@ -23,17 +23,6 @@ def regular_parts(nest: Nest, numbers: Numbers, machine: Target) -> list[Nest]:
     at_panels = _at_panels(nest, numbers, machine)
     parts = [p for part in at_panels for p in _at_gates(part, numbers)]
     return parts if len(parts) <= MAX_PARTS else at_panels
-
-
-def pieces(nest: Nest, r: UOp, step: int, numbers: Numbers) -> list[tuple[Nest, int]]:
-    """The loop `r` as a part that `step` divides, and what is left, in the same place among the
-    loops; each with its step."""
-    size = r.arg[1]
-    whole = size // step * step
-    if whole in (0, size):
-        return [(nest, step if whole else size)]
-    main, rest = partition(nest, r, whole, numbers)
-    return [(main, step), (rest, size - whole)]
 
 
 def _at_panels(nest: Nest, numbers: Numbers, machine: Target) -> list[Nest]:

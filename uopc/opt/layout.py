@@ -14,8 +14,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from uopc.ops import ALU, MOVEMENT
+from uopc.opt.access import access
 from uopc.opt.target import Target, target
-from uopc.opt.transform import stride
 from uopc.rangeify import lower_movement, regrouped
 from uopc.uop import Ops, ParamArg, UOp, prod
 
@@ -142,12 +142,12 @@ def strides(x: UOp) -> list[int | None]:
     out = UOp(Ops.BUFFER, (), ParamArg(1, x.dtype, x.shape, "layout"))
     view = x.substitute({base: memory})
     loops = lower_movement(UOp(Ops.SINK, (UOp(Ops.STORE, (out, view)),)))
-    reads = [u.src[1] for u in loops.toposort() if u.op is Ops.INDEX and u.src[0] is memory]
+    reads = [access(u) for u in loops.toposort() if u.op is Ops.INDEX and u.src[0] is memory]
     ranges = iter(loops.src[0].src[1:] if loops.src and loops.src[0].op is Ops.END else ())
     found = []
     for n in x.shape:
         r = next(ranges) if n > 1 else None
-        steps = {0 if r is None else stride(i, r) for i in reads}
+        steps = {0 if r is None else a.stride(r) for a in reads}
         found.append(steps.pop() if len(steps) == 1 else None)
     return found
 

@@ -3,32 +3,22 @@
     for b: t[b] = f(x[b])    for b: y[b] = g(t[b])   →   for b: { t = f(x[b]);  y[b] = g(t) }
 
 Kernels may share the loops along which each reads, of what the others give, only what the same step
-has given. That is decided on the indices alone: an axis of stride s and size n is a digit of an
-index if all its other terms are multiples of s*n, or stay between 0 and s. How many steps there
+has given. That is decided on the indices alone (`Access.digit`). How many steps there
 are, and so how much lies between one kernel and the next, is a matter of the cache's size and of
 the rows that a product needs; it may be that a loop is shared in blocks.
 """
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import NamedTuple
 
-from uopc.bounds import bounds
 from uopc.linearize import ranges_below
+from uopc.opt.access import Access, Digit, access
 from uopc.opt.target import Target
-from uopc.simplify import linear
 from uopc.uop import Ops, UOp, prod
-
-
-class Digit(NamedTuple):
-    """`loop // inner % size`: an axis as a part of a kernel's loop."""
-
-    loop: UOp
-    inner: int
-    size: int
 
 
 class Shared(NamedTuple):
@@ -36,58 +26,6 @@ class Shared(NamedTuple):
 
     digit: Digit
     block: int
-
-
-class Access:
-    """An index as a sum: loops with their strides, other terms, a constant; and when it is used."""
-
-    def __init__(self, index: UOp) -> None:
-        parts = linear(index.src[1])
-        terms, self.constant = parts if parts is not None else ([(index.src[1], 1)], 0)
-        self.strides: dict[UOp, int] = {}
-        self.others: list[tuple[UOp, int]] = []
-        for u, factor in terms:
-            r = u.src[0] if u.op is Ops.CAST else u
-            if r.op is Ops.RANGE and r not in self.strides:
-                self.strides[r] = factor
-            else:
-                self.others.append((u, factor))
-        self.conditions = [c for c in index.src[2].toposort(stop=lambda u: u.op is not Ops.AND)
-                           if c.op is Ops.CMPLT] if len(index.src) > 2 else []
-
-    def digit(self, loop: UOp, stride: int, size: int) -> Digit | None:
-        """The part of `loop` that steps by `stride`, if it is a digit of the index."""
-        own = self.strides.get(loop, 0)
-        if own <= 0 or stride % own or any(loop in ranges_below(u) for u, _ in self.others):
-            return None
-        inner, whole = stride // own, loop.arg[1]
-        if whole % (inner * size):
-            return None
-        below = [(0, own * (inner - 1))] if inner > 1 else []
-        terms = {u: f for u, f in [*self.strides.items(), *self.others] if u is not loop}
-        small = {u: f for u, f in terms.items() if f % (stride * size)}
-        below += self._spread(small)
-        low, high = (sum(b[side] for b in below) + self.constant % (stride * size)
-                     for side in (0, 1))
-        return Digit(loop, inner, size) if low >= 0 and high < stride else None
-
-    def _spread(self, terms: dict[UOp, int]) -> Iterator[tuple[int, int]]:
-        """Least and greatest of some of the terms, where the index is used at all."""
-        terms = dict(terms)
-        for condition in self.conditions:
-            limited = linear(condition.src[0])
-            if limited is None or condition.src[1].op is not Ops.CONST or not limited[0]:
-                continue
-            found = [(u.src[0] if u.op is Ops.CAST else u, f) for u, f in limited[0]]
-            times = {terms.get(u, 0) / f for u, f in found}
-            if len(times) == 1 and min(times) > 0 and min(f for _, f in found) > 0:
-                (factor,) = times
-                most = condition.src[1].arg.value - 1 - limited[1]
-                yield 0, int(factor * most)
-                for u, _ in found:
-                    del terms[u]
-        for u, factor in terms.items():
-            yield tuple(sorted(factor * b for b in bounds(u)))
 
 
 class Loops:
@@ -105,11 +43,11 @@ class Loops:
         self.is_copy = value.op is Ops.LOAD
         has_reduce = any(u.op is Ops.REDUCE for u in order)
         self.loops = tuple(loops)
-        self.stored = Access(store.src[0])
+        self.stored = access(store.src[0])
         self.loaded: dict[int, list[Access]] = {}
         for u in order:
             if u.op is Ops.LOAD:
-                self.loaded.setdefault(u.src[0].src[0].arg.slot, []).append(Access(u.src[0]))
+                self.loaded.setdefault(u.src[0].src[0].arg.slot, []).append(access(u.src[0]))
         last = next((r for r in loops if self.stored.strides.get(r) == 1), None)
         reads = [a for accesses in self.loaded.values() for a in accesses]
         self.lanes = None if any(a.strides.get(last, 1) != 1 for a in reads) else last
@@ -284,8 +222,8 @@ def _digit_of(axis: Axis, group: Group, m: Member) -> Digit | None:
         if producer.given not in m.buffers[:-1]:
             continue
         stride = producer.loops.stored.strides.get(digit.loop, 0) * digit.inner
-        for access in m.loops.loaded.get(list(m.buffers).index(producer.given), []):
-            fits = [access.digit(r, stride, axis.size) for r in m.loops.loops] if stride else []
+        for read in m.loops.loaded.get(list(m.buffers).index(producer.given), []):
+            fits = [read.digit(r, stride, axis.size) for r in m.loops.loops] if stride else []
             found.add(next((d for d in fits if d is not None), None))
     return found.pop() if len(found) == 1 else None
 

@@ -18,7 +18,7 @@ from itertools import count
 
 from uopc.dtype import dtypes
 from uopc.linearize import ranges_below
-from uopc.simplify import linear, simplify
+from uopc.simplify import simplify
 from uopc.uop import THREAD, UNROLL, VECTOR, Ops, UOp, kind
 
 Ranges = tuple[UOp, ...]
@@ -51,6 +51,23 @@ class Nest:
     def replaced(self, mapping: dict[UOp, UOp], loops: Ranges) -> Nest:
         """The nest with nodes replaced in its store, simplified, under other loops."""
         return Nest(simplify(self.store.substitute(mapping)), loops)
+
+    @property
+    def stored(self) -> UOp:
+        """The INDEX that is stored to."""
+        return self.store.src[0]
+
+    def loads(self) -> list[UOp]:
+        """The INDEX of each LOAD."""
+        return [u.src[0] for u in self.store.toposort() if u.op is Ops.LOAD]
+
+    def accesses(self) -> list[UOp]:
+        """Every INDEX, the one that is stored to among them."""
+        return [u for u in self.store.toposort() if u.op is Ops.INDEX]
+
+    def values(self) -> set[UOp]:
+        """What is computed to be stored, the addresses left out."""
+        return set(self.store.src[1].toposort(stop=lambda u: u.op is Ops.INDEX))
 
     def reduces(self) -> list[UOp]:
         return [u for u in self.store.toposort() if u.op is Ops.REDUCE]
@@ -116,6 +133,17 @@ def partition(nest: Nest, r: UOp, at: int, numbers: Numbers,
                                 {r: (own,), **{s: (new,) for s, new in fresh.items()}})
 
     return part(low, low.cast(r.dtype)), part(high, high.cast(r.dtype) + at)
+
+
+def pieces(nest: Nest, r: UOp, step: int, numbers: Numbers) -> list[tuple[Nest, int]]:
+    """The loop `r` as a part that `step` divides, and what is left, in the same place among the
+    loops; each with its step."""
+    size = r.arg[1]
+    whole = size // step * step
+    if whole in (0, size):
+        return [(nest, step if whole else size)]
+    main, rest = partition(nest, r, whole, numbers)
+    return [(main, step), (rest, size - whole)]
 
 
 def partition_reduce(nest: Nest, r: UOp, at: int, numbers: Numbers) -> tuple[Nest, UOp]:
@@ -184,33 +212,3 @@ def _expanded(node: UOp, r: UOp) -> UOp:
         pairs = [terms[k].alu(node.arg, terms[k + 1]) for k in range(0, len(terms) - 1, 2)]
         terms = pairs + terms[len(terms) - len(terms) % 2:]
     return UOp(Ops.REDUCE, (terms[0], *lanes), node.arg) if lanes else terms[0]
-
-
-def address_vectors(sink: UOp) -> UOp:
-    """data[f(lane)]  →  data[base + lane] where f grows by 1: the form of a contiguous access."""
-    def addressed(u: UOp) -> UOp:
-        lanes = [r for r in ranges_below(u.src[1]) if kind(r) == VECTOR]
-        if len(lanes) != 1 or stride(u.src[1], lanes[0]) != 1:
-            return u
-        start = u.src[1].substitute({lanes[0]: UOp.const(0, lanes[0].dtype)})
-        base = simplify(start)
-        address = UOp(Ops.ADD, (base, lanes[0].cast(base.dtype)))
-        return u.replace(src=(u.src[0], address, *u.src[2:]))
-
-    return UOp.wrap([sink], [u for u in sink.toposort() if u.op is Ops.INDEX], addressed)[0]
-
-
-def stride(index: UOp, r: UOp) -> int | None:
-    """By how much a flat index grows with each step of `r`; None if that is not one number."""
-    if r not in ranges_below(index):
-        return 0
-    parts = linear(index)
-    if parts is None:
-        return None
-    total = 0
-    for u, factor in parts[0]:
-        if u is r or (u.op is Ops.CAST and u.src[0] is r):
-            total += factor
-        elif r in ranges_below(u):
-            return None
-    return total
