@@ -14,7 +14,7 @@ from random_graphs import random_body
 
 from uopc.composite import buffer_data
 from uopc.dtype import ALL_DTYPES, DType, dtypes
-from uopc.kernelize import make_plan, realize
+from uopc.kernelize import Kernel, make_plan, realize
 from uopc.rangeify import lower
 from uopc.render_c import render_c
 from uopc.runtime import load_all
@@ -219,3 +219,36 @@ def test_masks_are_as_wide_as_the_lanes(dtype: DType) -> None:
     column, x = random_tensor(rng, (19, 1), dtype), random_tensor(rng, (32,), dtype)
     levels_agree(mask.where(column, 0), (mask == (column > 0)).where(column, x), mask.argmax(1),
                  (Tensor.arange(32) < 8).where(column, x).sum(1))
+
+
+@pytest.mark.parametrize("sizes", [(7, 11, 5), (32, 64, 16), (3, 2, 7)])
+def test_the_gradient_of_a_weight_that_is_used_again_is_a_sum_of_products(
+        sizes: tuple[int, int, int]) -> None:
+    """Each product is a kernel of its own, and equal ones share their C: however often the weight
+    is used, little more is compiled than for a few times."""
+    n, k, m = sizes
+    rng = np.random.default_rng(0)
+    w = random_tensor(rng, (k, m), dtypes.f32)
+
+    def kernels(times: int) -> list[Kernel]:
+        inputs = [random_tensor(rng, (n, k), dtypes.f32) for _ in range(times)]
+        total = sum([((x @ w).tanh() * 0.1).sum() for x in inputs], Tensor(0.0))
+        w.grad = None
+        total.backward([w])
+        for level in (1, 2):
+            levels_agree(w.grad, total, level=level)
+        return make_plan([w.grad.uop], opt=1)[0].kernels
+
+    few, many = kernels(5), kernels(15)
+    assert len({kernel.src for kernel in many}) <= len({kernel.src for kernel in few}) + 1
+    assert max(kernel.flops for kernel in many) <= max(kernel.flops for kernel in few) + 10 * k * m
+
+
+def test_sums_that_are_wanted_otherwise_stay_sums() -> None:
+    rng = np.random.default_rng(1)
+    a, b, c, d = (random_tensor(rng, (9, 33), dtypes.f32) for _ in range(4))
+    outer = a.unsqueeze(1) * b.unsqueeze(2) + c.unsqueeze(1) * d.unsqueeze(2)
+    for level in (1, 2):
+        levels_agree(outer.sum(0), outer, level=level)  # the sum itself is a result
+        levels_agree((a * b + c * d).sum(0), (a * b + c * d).sum(), level=level)  # no reuse
+        levels_agree((outer + 1).sum(0), (outer.cast(dtypes.i32) * 2).sum(0), level=level)

@@ -31,7 +31,12 @@ from uopc.emit import kernel_name as _kernel_name
 from uopc.explain import first_difference
 from uopc.ops import ALU, MOVEMENT
 from uopc.opt.fuse import COSTLY, keep_costly, reads_nothing, with_epilogues
-from uopc.opt.layout import pack_operands, reduce_in_parts, store_permuted
+from uopc.opt.layout import (
+    pack_operands,
+    reduce_in_parts,
+    store_permuted,
+    sum_products_apart,
+)
 from uopc.opt.share import share_loops
 from uopc.opt.target import target
 from uopc.phases import Ref
@@ -128,7 +133,8 @@ def make_plan(roots: Sequence[UOp], fuse_reduce: bool = False,
     if opt and opt >= 2:
         roots = _mark_asked(roots)
     if opt and not fuse_reduce:
-        roots = pack_operands(reduce_in_parts(store_permuted(roots), opt >= 2), opt >= 2)
+        roots = store_permuted(sum_products_apart(roots))
+        roots = pack_operands(reduce_in_parts(roots, opt >= 2), opt >= 2)
     if not fuse_reduce and not opt:
         roots = stage_broadcast_compute(roots)
     elif not fuse_reduce:  # in a reduction, what is the same for all its terms is in no lanes

@@ -10,8 +10,9 @@ it is computed once, on the way. A STAGE of partial results divides a long reduc
 """
 from __future__ import annotations
 
+import functools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from uopc.ops import ALU, MOVEMENT
 from uopc.opt.access import access
@@ -40,6 +41,56 @@ def _reduce_last(moved: UOp) -> UOp:
     x, kept = reduce.src[0], len(reduce.shape)
     arg = moved.arg if moved.op is Ops.FLIP else (*moved.arg, *range(kept, len(x.shape)))
     return UOp(moved.op, (x,), arg).reduce(*reduce.arg)
+
+
+def sum_products_apart(roots: Sequence[UOp]) -> list[UOp]:
+    """The sum over several products of matrices, as is the gradient of a weight that is used
+    several times, becomes a sum of matrix products: each is tiled by itself, and equal ones are
+    compiled once.
+
+        sum over n of (a[n, i]*b[n, j] + c[n, i]*d[n, j])
+        →  (sum over n of a[n, i]*b[n, j]) + (sum over n of c[n, i]*d[n, j])
+    """
+    order = UOp(Ops.SINK, tuple(roots)).toposort()
+    uses = Counter(s for u in order for s in u.src)
+    done: dict[UOp, UOp] = {}
+    for u in order:
+        terms, reduced = _terms(u, uses)
+        if len(terms) > 1 and all(has_reuse(reduced(t)) for t in terms):
+            done[u] = functools.reduce(UOp.__add__, [reduced(done[t]) for t in terms])
+        else:
+            done[u] = u.replace(src=tuple([done[s] for s in u.src]))
+    return [done[r] for r in roots]
+
+
+def _terms(u: UOp, uses: Mapping[UOp, int]) -> tuple[list[UOp], Callable[[UOp], UOp]]:
+    """What is added up before a reduction sums it, as long as nobody else needs a sum of it; and
+    how one of these terms is reduced. No terms for any other node."""
+    if u.op is not Ops.REDUCE or u.arg[0] is not Ops.ADD or not u.dtype.is_float:
+        return [], UOp.stage
+    orders, x = [], u.src[0]
+    while x.op is Ops.PERMUTE and uses[x] == 1:
+        orders.append(x.arg)
+        x = x.src[0]
+    terms, todo = [], [x]
+    while todo:
+        v = todo.pop()
+        if v.op is Ops.ADD and uses[v] == 1:
+            todo += reversed(v.src)
+        else:
+            terms.append(v)
+
+    def reduced(term: UOp) -> UOp:
+        for order in reversed(orders):
+            term = term.permute(order)
+        return term.reduce(*u.arg)
+
+    return terms, reduced
+
+
+def has_reuse(u: UOp) -> bool:
+    """Whether `u` sums products of which a factor is read again and again."""
+    return u.op is Ops.REDUCE and any(constant_axes(f) for f in product_of(u) or ())
 
 
 def pack_operands(roots: Sequence[UOp], shares: bool = False) -> list[UOp]:
@@ -87,8 +138,8 @@ def _in_parts(reduce: UOp, machine: Target, shares: bool) -> UOp:
     part = _part(reduce, machine, shares)
     if part is None or n < 2 * part:
         return reduce
-    if any(constant_axes(f) for f in product_of(reduce) or ()):
-        return reduce  # a product with reuse: its tiles are shared out
+    if has_reuse(reduce):  # its tiles are shared out
+        return reduce
     merged = x.reshape((*kept, n))
     whole = n // part * part
     parts = _slice_last(merged, 0, whole).reshape((*kept, n // part, part))
