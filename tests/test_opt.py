@@ -252,3 +252,14 @@ def test_sums_that_are_wanted_otherwise_stay_sums() -> None:
         levels_agree(outer.sum(0), outer, level=level)  # the sum itself is a result
         levels_agree((a * b + c * d).sum(0), (a * b + c * d).sum(), level=level)  # no reuse
         levels_agree((outer + 1).sum(0), (outer.cast(dtypes.i32) * 2).sum(0), level=level)
+
+
+def test_a_long_chain_is_cut_into_pieces_that_are_alike() -> None:
+    x, steps = Tensor([1.0, -2.0, 0.5]), [Tensor([0.5, 0.25, k]) for k in range(4)]
+    for k in range(3000):
+        x = x * 0.5 + steps[k % 4]
+    for level in (1, 2):
+        levels_agree(x, x.sum(), level=level)
+    plan, _ = make_plan([x.uop], opt=2)
+    assert len(plan.kernels) > 4
+    assert len({kernel.src for kernel in plan.kernels}) <= 3  # the first, the middle, the last

@@ -30,7 +30,13 @@ from uopc.emit import count_flops as _flops
 from uopc.emit import kernel_name as _kernel_name
 from uopc.explain import first_difference
 from uopc.ops import ALU, MOVEMENT
-from uopc.opt.fuse import COSTLY, keep_costly, reads_nothing, with_epilogues
+from uopc.opt.fuse import (
+    COSTLY,
+    cut_long_chains,
+    keep_costly,
+    reads_nothing,
+    with_epilogues,
+)
 from uopc.opt.layout import (
     pack_operands,
     reduce_in_parts,
@@ -142,6 +148,8 @@ def make_plan(roots: Sequence[UOp], fuse_reduce: bool = False,
         roots = stage_broadcast_compute(roots, is_cheap=reads_nothing, costly=costly)
     if opt and opt >= 2 and not fuse_reduce:
         roots = keep_costly(roots, _homes(roots, fuse_reduce=False), MIN_STAGED_WORK)
+    if opt and not fuse_reduce:
+        roots = cut_long_chains(roots, _homes(roots, fuse_reduce=False))
     with remembering():
         return _Planner(roots, inputs, fuse_reduce, opt or 0, assigned).plan(), inputs
 

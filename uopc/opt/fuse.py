@@ -42,6 +42,22 @@ def keep_costly(roots: Sequence[UOp], homes: Homes, least: int) -> list[UOp]:
     return UOp.wrap(roots, costly, UOp.stage)
 
 
+def cut_long_chains(roots: Sequence[UOp], homes: Homes) -> list[UOp]:
+    """Put a STAGE after every `max_chain` operations in a row, since the C compiler's time for a
+    function grows faster than its length. Pieces that are alike are compiled once.
+
+        ((((x + a) + b) + c) + d), cut after 2 operations  →  (STAGE((x + a) + b) + c) + d
+    """
+    limit, depth, long = target().max_chain, {}, []
+    for u in UOp(Ops.SINK, tuple(roots)).toposort():
+        before = max((depth[s] for s in u.src), default=0)
+        depth[u] = 0 if u in homes else before + (u.op in ALU)
+        if depth[u] >= limit and u.op in ALU and u.shape:
+            depth[u] = 0
+            long.append(u)
+    return UOp.wrap(roots, long, UOp.stage)
+
+
 def with_epilogues(roots: Sequence[UOp], homes: Homes) -> set[UOp]:
     """The reductions to be computed where they are used: in one place, by a short expression of the
     same shape, whose other operands can be read as the reduction's result is computed."""

@@ -25,6 +25,7 @@ class Target:
     block: int = 16                    # elements of a line of the cache
     function_work: int = 20            # operations of an exponential, a logarithm, ...
     short_body: int = 12               # operations of a loop's body that is worth unrolling
+    max_chain: int = 512               # operations in a row that one kernel computes
     exact_steps: int = 32              # f32 additions in a row that keep enough of their accuracy
     min_divided_work: int = 1 << 18    # elements of a reduction that may be done in parts
     part: int = 8192                   # elements of a part, but
