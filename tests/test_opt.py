@@ -252,6 +252,7 @@ def test_sums_that_are_wanted_otherwise_stay_sums() -> None:
         levels_agree(outer.sum(0), outer, level=level)  # the sum itself is a result
         levels_agree((a * b + c * d).sum(0), (a * b + c * d).sum(), level=level)  # no reuse
         levels_agree((outer + 1).sum(0), (outer.cast(dtypes.i32) * 2).sum(0), level=level)
+        levels_agree((a.unsqueeze(1) * b.unsqueeze(2) + 1).sum(0), level=level)
 
 
 def test_a_long_chain_is_cut_into_pieces_that_are_alike() -> None:

@@ -56,7 +56,7 @@ def sum_products_apart(roots: Sequence[UOp]) -> list[UOp]:
     done: dict[UOp, UOp] = {}
     for u in order:
         terms, reduced = _terms(u, uses)
-        if len(terms) > 1 and all(has_reuse(reduced(t)) for t in terms):
+        if len(terms) > 1 and all(t.op is Ops.MUL and has_reuse(reduced(t)) for t in terms):
             done[u] = functools.reduce(UOp.__add__, [reduced(done[t]) for t in terms])
         else:
             done[u] = u.replace(src=tuple([done[s] for s in u.src]))
