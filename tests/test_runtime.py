@@ -357,3 +357,24 @@ def test_every_dtype_is_known_to_a_program() -> None:
             program(array)
             assert array[0] == 1 and program.dtypes == (dtype,)
     Program("void nothing() {\n}\n", "nothing")()
+
+
+SMALL_STACKS = """
+import sys; sys.path.insert(0, {root!r})
+import numpy as np
+from uopc.tensor import Tensor
+x = Tensor(np.random.default_rng(0).standard_normal((64, 16384)).astype(np.float32))
+y = (x * 0.1).softmax(-1).gelu().softmax(-1)
+y.square().sum().backward([x])
+print(float(y.sum().item()), np.isfinite(x.grad.numpy()).all())
+"""
+
+
+def test_a_thread_needs_hardly_any_stack() -> None:
+    """What kernels of a shared loop pass on lies in the plan's memory, since a thread may have as
+    little as musl's 128 kB of stack."""
+    done = subprocess.run([sys.executable, "-c", SMALL_STACKS.format(root=str(ROOT))], text=True,
+                          capture_output=True, env={**os.environ, "OMP_STACKSIZE": "64K"})
+    assert done.returncode == 0, done.stderr
+    total, finite = done.stdout.split()
+    assert abs(float(total) - 64) < 1e-2 and finite == "True"

@@ -28,7 +28,7 @@ from uopc.kernelize import make_plan
 from uopc.opt import choose, layout
 from uopc.opt.target import target
 from uopc.plan import Plan
-from uopc.runtime import compiler, flags_of, steps_of
+from uopc.runtime import compiler, flags_of, scratch_of, steps_of
 from uopc.tensor import Tensor
 from uopc.uop import UOp
 
@@ -187,9 +187,13 @@ def program(plans: Sequence[Plan], given: Sequence[Sequence[np.ndarray]]) -> str
             src = kernel.src
             for function in re.findall(r"^(?:static )?void (\w+)\(", src, re.MULTILINE):
                 new = name if function == kernel.name else f"{name}_{function}"
-                src = re.sub(rf"\b{function}(?=\(|_steps)", new, src)
+                src = re.sub(rf"\b{function}(?=\(|_steps|_scratch)", new, src)
             parts |= dict.fromkeys(chunks(src))
             arrays = [f"{kind}{k}" for kind, k in kernel.refs]
+            if size := scratch_of(src, name):  # of its own, so that nothing beyond it goes unseen
+                arrays.append(f"scratch{len(sizes)}")
+                sizes[arrays[-1]] = size
+                lines.append(f"  void *{arrays[-1]} = malloc({size});")
             steps = steps_of(src, name)
             middle = steps // 3
             for share in ([],) if steps == 1 else ((middle, steps), (0, middle)):

@@ -28,6 +28,7 @@ from uopc.opt.access import Access, Digit
 from uopc.opt.share import Group, Shared, share_loops
 from uopc.opt.target import Target, target
 from uopc.passes import lower_loops
+from uopc.runtime import scratch_of
 from uopc.tensor import Tensor
 from uopc.uop import Ops, ParamArg, UOp, prod
 
@@ -271,16 +272,15 @@ def test_loops_end_where_the_user_wants_memory() -> None:
 # *** memory ***
 
 
-def local_arrays(plan: Plan) -> list[tuple[str, int]]:
+def scratch_arrays(plan: Plan) -> list[tuple[str, int]]:
     """(type, first byte) of what lies in the memory that a thread has of its own."""
     return [(kind, int(start)) for k in plan.kernels for kind, start in
-            re.findall(r"^  (\w+)\* local\d+ = \(\w+\*\)\(local\+(\d+)\);", k.src, re.MULTILINE)]
+            re.findall(r"^  (\w+)\* local\d+ = \(\w+\*\)\(scratch\+(\d+)\);", k.src, re.MULTILINE)]
 
 
-def local_bytes(plan: Plan) -> int:
+def scratch_bytes(plan: Plan) -> int:
     """Of that memory, in the kernel that has the most."""
-    return max((int(n) for k in plan.kernels
-                for n in re.findall(r"^  char local\[(\d+)\]", k.src, re.MULTILINE)), default=0)
+    return max((scratch_of(k.src, k.name) for k in plan.kernels), default=0)
 
 
 def test_what_only_the_group_reads_is_not_in_memory(eagerly: None) -> None:
@@ -289,18 +289,18 @@ def test_what_only_the_group_reads_is_not_in_memory(eagerly: None) -> None:
     result = (x - high) / (x - high).sum(1, keepdim=True)
     plan, _ = make_plan([result.uop], opt=2)
     assert [k.name for k in plan.kernels] == ["fused3_32_16"] and plan.temps == []
-    assert local_arrays(plan) == [("float", 0), ("float", 64)] and local_bytes(plan) == 128
+    assert scratch_arrays(plan) == [("float", 0), ("float", 64)] and scratch_bytes(plan) == 128
     plan, _ = make_plan([result.uop, high.uop], opt=2)
-    assert len(plan.outs) == 2 and plan.temps == [] and len(local_arrays(plan)) == 1
+    assert len(plan.outs) == 2 and plan.temps == [] and len(scratch_arrays(plan)) == 1
     plan, _ = make_plan([result.uop, (x * high.flip(0)).sum(1).uop], opt=2)
-    assert plan.temps == [(dtypes.f32, 32)] and len(local_arrays(plan)) == 1
+    assert plan.temps == [(dtypes.f32, 32)] and len(scratch_arrays(plan)) == 1
 
 
 def test_what_is_not_alive_together_shares_memory(eagerly: None) -> None:
     plan, _ = make_plan([some(512, 512).softmax(-1).uop], opt=2)
     (kernel,) = plan.kernels
     start = {name: int(at) for name, at in
-             re.findall(r"\* (local\d+) = \(\w+\*\)\(local\+(\d+)\);", kernel.src)}
+             re.findall(r"\* (local\d+) = \(\w+\*\)\(scratch\+(\d+)\);", kernel.src)}
     assert len(set(start.values())) < len(start), "some start where others did"
     for call in re.findall(r"^    \w+\((.*), step, step\+1\);", kernel.src, re.MULTILINE):
         used = [start[name] for name in call.split(", ") if name in start]
@@ -308,17 +308,17 @@ def test_what_is_not_alive_together_shares_memory(eagerly: None) -> None:
 
 
 def test_a_thread_has_little_memory_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It lies on the thread's stack. Sums along the first axis share a loop of small strides."""
+    """Sums along the first axis share a loop of small strides."""
     monkeypatch.setattr(kernelize, "Program", lambda src, name: None)
     monkeypatch.setattr(kernelize, "loading", lambda: nullcontext(lambda src: None))
     for shape in ((1000, 4096), (300, 4096), (2000, 512), (70, 64, 64), (512, 8192)):
         x = Tensor(np.zeros(shape, np.float32)).exp()
         plan, _ = make_plan([(x * x.sum(0)).max(0).uop], opt=2)
-        assert local_bytes(plan) <= target().max_local, shape
+        assert scratch_bytes(plan) <= target().max_local, shape
     for rows, columns in ((640, 4096), (1024, 4096), (512, 8192), (512, 4096)):
         x, v = (Tensor(np.zeros(s, np.float32)) for s in ((rows, columns), (rows, 48)))
         plan, _ = make_plan([((x.tanh() * x).transpose() @ v).uop], opt=2)
-        assert local_bytes(plan) <= target().max_local, (rows, columns)
+        assert scratch_bytes(plan) <= target().max_local, (rows, columns)
 
 
 # *** values ***

@@ -133,7 +133,7 @@ class Emitter:
                  for f, bs in zip(functions, taken, strict=True)]
         name = f"fused{len(points)}_{_shape_name(points[-1].body)}"
         src = render_shared(name, [parameter(b.dtype, names[b], b in may_alias) for b in params],
-                            [f"{b.dtype.c}* {names[b]} = ({b.dtype.c}*)(local+{start});"
+                            [f"{b.dtype.c}* {names[b]} = ({b.dtype.c}*)(scratch+{start});"
                              for b, start in zip(order, starts, strict=True)], size, calls)
         self.once(_show, src)
         return Emitted(name, src, params, sum(count_flops(p.body) for p in points),

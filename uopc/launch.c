@@ -14,7 +14,7 @@
 #endif
 
 enum {LINE = 64, SPINS = 2000};
-typedef void (*entry)(void** arrays, long first, long last);
+typedef void (*entry)(void** arrays, char* scratch, long first, long last);
 typedef struct { entry run; long arrays, steps, chunks; } task;
 typedef struct { _Alignas(LINE) atomic_long n; } counter;
 typedef struct { long task, thread, start, stop; } span;  /* when a chunk was done, in ns */
@@ -23,6 +23,8 @@ typedef struct {
   void** arrays;
   long threads;
   span* log;  /* NULL where nobody wants to know */
+  char* scratch;  /* memory of each thread's own, so many bytes */
+  long scratch_bytes;
   atomic_long logged;
 } job;
 
@@ -43,13 +45,14 @@ static inline long now(void) {
 /* Steps [first, last) of the k-th task. */
 static inline void run(job* j, long k, long first, long last, long thread) {
   const task* t = j->tasks+k;
+  char* scratch = j->scratch+thread*j->scratch_bytes;
   if (!j->log) {
-    t->run(j->arrays+t->arrays, first, last);
+    t->run(j->arrays+t->arrays, scratch, first, last);
     return;
   }
   span* s = j->log+atomic_fetch_add(&j->logged, 1);
   *s = (span){k, thread, now(), 0};
-  t->run(j->arrays+t->arrays, first, last);
+  t->run(j->arrays+t->arrays, scratch, first, last);
   s->stop = now();
 }
 
@@ -109,11 +112,11 @@ extern void one_thread(void) {
 }
 
 /* Run phases of tasks, none of them empty; ends[p] is the first task that is not of phase p. `log`
-   is NULL, or has room for every chunk. */
+   is NULL, or has room for every chunk; `scratch` has room for each thread. */
 extern void launch(long threads, long phases, const long* ends, const task* tasks, void** arrays,
-                   span* log) {
+                   span* log, char* scratch, long scratch_bytes) {
   if (is_child) threads = 1;
-  job j = {tasks, arrays, threads, log, 0};
+  job j = {tasks, arrays, threads, log, scratch, scratch_bytes, 0};
 #ifdef _OPENMP
   size_t size = phases*(threads+1)*sizeof(counter);
   counter* counters = threads > 1 ? aligned_alloc(LINE, size) : NULL;

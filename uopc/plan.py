@@ -228,6 +228,7 @@ class _Launch:
         self.places = np.array([self.first[kind] + i for kind, i in self.refs], np.intp)
         self.table = np.zeros(len(self.refs), np.uintp)
         self.tasks = Tasks([k.program for k in plan.kernels], plan.phases)
+        self.scratch = self.tasks.new_scratch()
 
     def bind(self, inputs: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> None:
         self.addresses[:self.first["tmp"]] = [*map(address, inputs), *map(address, outs)]
@@ -236,10 +237,10 @@ class _Launch:
     def run(self) -> None:
         timeline = profile.timeline()
         if timeline is None:
-            self.tasks(address(self.table))
+            self.tasks(address(self.table), None, self.scratch)
         else:
             log = self.tasks.new_log()
-            self.tasks(address(self.table), log)
+            self.tasks(address(self.table), log, self.scratch)
             timeline.ran_kernels(self.plan, self.plan.order, log)
 
 
@@ -262,7 +263,7 @@ class Repeated(_Launch):
 
     def call(self, log: np.ndarray | None = None) -> tuple[Callable[..., None], tuple]:
         """The native function that runs it, and its arguments."""
-        return self.tasks.launch, self.tasks.arguments(address(self.table), log)
+        return self.tasks.launch, self.tasks.arguments(address(self.table), log, self.scratch)
 
     def where(self, refs: Sequence[Ref]) -> np.ndarray | int:
         """The index in the table of the address of an array that these mean."""

@@ -26,7 +26,7 @@ import numpy as np
 from uopc.bounds import bounds
 from uopc.dtype import DType, dtypes
 from uopc.linearize import Step, linearize, loops, statements
-from uopc.runtime import PART
+from uopc.runtime import PART, SCRATCH
 from uopc.uop import THREAD, VECTOR, Ops, UOp, kind
 
 FUNCTIONS = {Ops.EXP2: "exp2", Ops.LOG2: "log2", Ops.SIN: "sin", Ops.COS: "cos", Ops.TANH: "tanh",
@@ -69,14 +69,14 @@ def render_c(sink: UOp, name: str, may_alias: Set[int] = frozenset()) -> str:
 def render_shared(name: str, params: Sequence[str], local: Sequence[str], size: int,
                   calls: Sequence[Call]) -> str:
     """C source of a function that takes each of its steps through all `calls`, one after the other.
-    `params` are its parameters, without those of PART; `local` the declarations of what lies in the
-    `size` bytes of memory that each thread has of its own, from `local` on."""
+    `params` are its parameters, without the last ones; `local` the declarations of what lies in the
+    `size` bytes of SCRATCH, memory that each thread has of its own."""
     functions = list({c.function.name: c.function for c in calls}.values())
     lines = [f"static {line}" if line.startswith("void ") else line
              for f in functions for line in (*f.lines, "")]
-    lines += [*_steps(calls[0].function._replace(name=name)),
-              f"void {name}({', '.join([*params, PART])}) {{"]
-    lines += [f"  char local[{size}] __attribute__((aligned(64)));"] if size else []
+    lines += _steps(calls[0].function._replace(name=name))
+    lines += [f"enum {{{name}_scratch = {size}}};"] if size else []
+    lines.append(f"void {name}({', '.join([*params, *[SCRATCH] * bool(size), PART])}) {{")
     lines += [f"  {declaration}" for declaration in local]
     lines.append("  for (long step = first; step < last; step++) {")
     lines += [f"    {c.function.name}({', '.join([*c.arguments, 'step', 'step+1'])});"

@@ -31,7 +31,7 @@ from uopc import config, profile
 from uopc.cache_folder import cache_folder, in_cache, is_intact, write_intact
 from uopc.counters import counters
 from uopc.dtype import ALL_DTYPES, DType
-from uopc.memory import address
+from uopc.memory import LINE, address, empty_array
 
 FLAGS = ("-O2", "-march=native", "-fPIC", "-shared", "-std=gnu11", "-fwrapv", "-fno-math-errno",
          "-fno-trapping-math", "-fno-strict-aliasing", "-ffp-contract=off")
@@ -205,7 +205,8 @@ def _with_entries(src: str) -> str:
 
 def _with_own_names(src: str) -> str:
     """The same, with names for all that it defines that no other source has."""
-    names = {*_FUNCTION.findall(src), *(f"{name}_steps" for name, _ in _STEPS.findall(src))}
+    constants = (f"{name}_{what}" for name, what, _ in _CONSTANTS.findall(src))
+    names = {*_FUNCTION.findall(src), *constants}
     own = re.compile(rf"\b({'|'.join(sorted(names))})\b")
     return own.sub(rf"\1_{_tag(src)}", _with_entries(src))
 
@@ -268,19 +269,22 @@ def _explain(stderr: str, src: str, kept: Path, command: Sequence[str]) -> str:
 
 _SIGNATURE = re.compile(r"^void (\w+)\(([^)]*)\)", re.MULTILINE)
 _FUNCTION = re.compile(r"^(?:void|static .*?) (\w+)\((?!\()", re.MULTILINE)
-_STEPS = re.compile(r"^enum {(\w+)_steps = (\d+)};$", re.MULTILINE)
+_CONSTANTS = re.compile(r"^enum {(\w+)_(steps|scratch) = (\d+)};$", re.MULTILINE)
 PART = "long first, long last"  # the parameters of a kernel whose steps may be done in parts
+SCRATCH = "char* scratch"  # the parameter of one that needs memory of the thread's own
 # how `launch` calls any kernel: with its arrays in a table
-ENTRY = "\nvoid {entry}(void** arrays, long first, long last) {{ {name}({arguments}); }}\n"
+ENTRY = "\nvoid {entry}(void** arrays, char* scratch, long first, long last) " \
+        "{{ {name}({arguments}); }}\n"
 _loaded: dict[str, ctypes.CDLL] = {}
 _threads_are_said = threading.Event()
 
 
 def _entry(name: str, parameters: str, src: str) -> str:
-    pointers = [f"arrays[{k}]" for k in range(parameters.count("*"))]
-    part = ["first", "last"] if PART in parameters else []
-    return ENTRY.format(entry=_entry_name(name, src), name=name,
-                        arguments=", ".join([*pointers, *part]))
+    count = parameters.count("*") - (SCRATCH in parameters)
+    arguments = [f"arrays[{k}]" for k in range(count)]
+    arguments += ["scratch"] if SCRATCH in parameters else []
+    arguments += ["first", "last"] if PART in parameters else []
+    return ENTRY.format(entry=_entry_name(name, src), name=name, arguments=", ".join(arguments))
 
 
 def _entry_name(name: str, src: str) -> str:
@@ -294,7 +298,8 @@ LAUNCH = (Path(__file__).parent / "launch.c").read_text()
 def launcher() -> ctypes.CDLL:
     """The library of `launch.c`: `launch`, `threads`, `one_thread`. No types are checked."""
     library = _load(LAUNCH)
-    library.launch.argtypes = [ctypes.c_long, ctypes.c_long, *[ctypes.c_void_p] * 4]
+    library.launch.argtypes = [ctypes.c_long, ctypes.c_long, *[ctypes.c_void_p] * 5,
+                               ctypes.c_long]
     library.launch.restype = None
     library.threads.restype = ctypes.c_long
     return library
@@ -344,7 +349,16 @@ os.register_at_fork(after_in_child=_one_thread_in_child)
 
 def steps_of(src: str, name: str) -> int:
     """Into how many steps the kernel's work can be cut."""
-    return next((int(n) for owner, n in _STEPS.findall(src) if owner == name), 1)
+    return _constant(src, name, "steps") or 1
+
+
+def scratch_of(src: str, name: str) -> int:
+    """Bytes of memory of the thread's own that the kernel needs."""
+    return _constant(src, name, "scratch")
+
+
+def _constant(src: str, name: str, what: str) -> int:
+    return next((int(n) for *owner, n in _CONSTANTS.findall(src) if owner == [name, what]), 0)
 
 
 class Program:
@@ -358,16 +372,17 @@ class Program:
         if signature is None:
             raise ValueError(f"the source defines no function 'void {name}(...)'")
         by_c_name = {d.c: d for d in ALL_DTYPES}
-        pieces = [p.split("*") for p in signature[2].split(",") if "*" in p]
+        pieces = [p.split("*") for p in signature[2].split(",")
+                  if "*" in p and p.strip() != SCRATCH]
         parameters = [c_type.strip() for c_type, _ in pieces]
         self.name, self.src = name, src
         self.parameters = [rest.split()[-1] for _, rest in pieces]
         self.dtypes = tuple(by_c_name[p] for p in parameters)
-        self.steps = steps_of(src, name)
+        self.steps, self.scratch = steps_of(src, name), scratch_of(src, name)
         entry = getattr(_load(src), _entry_name(name, src))
         self.entry = ctypes.cast(entry, ctypes.c_void_p).value
         self._call = entry
-        self._call.argtypes = [ctypes.c_void_p, ctypes.c_long, ctypes.c_long]
+        self._call.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_long, ctypes.c_long]
         self._call.restype = None
 
     def __call__(self, *arrays: np.ndarray, log: np.ndarray | None = None) -> None:
@@ -384,8 +399,8 @@ class Program:
             if not array.flags.writeable and self.writes(k):
                 raise TypeError(f"{self.name} writes to array {k}, which is read-only")
         table = (ctypes.c_void_p * len(arrays))(*map(address, arrays))
-        if self.steps == 1 and log is None:
-            self._call(table, 0, 1)
+        if self.steps == 1 and not self.scratch and log is None:
+            self._call(table, None, 0, 1)
         else:
             self._tasks(ctypes.addressof(table), log)
 
@@ -420,17 +435,25 @@ class Tasks:
         self.tasks = np.array(rows, np.int64).reshape(-1, 4)
         self.ends = np.cumsum([len(phase) for phase in phases], dtype=np.int64)
         self.at = address(self.ends), address(self.tasks)
+        most = max((p.scratch for p in programs), default=0)
+        self.scratch = -(-most // LINE) * LINE  # bytes for each thread
 
-    def __call__(self, arrays: int, log: np.ndarray | None = None) -> None:
+    def __call__(self, arrays: int, log: np.ndarray | None = None,
+                 scratch: np.ndarray | None = None) -> None:
         """Run all; `arrays` is the address of a table with the addresses of all their arrays,
         program after program. `log` gets a row (place in `order`, thread, start and stop in ns) for
-        each chunk."""
-        self.launch(*self.arguments(arrays, log))
+        each chunk. `scratch` is one of `new_scratch`, which no other run uses meanwhile."""
+        scratch = self.new_scratch() if scratch is None else scratch
+        self.launch(*self.arguments(arrays, log, scratch))
 
-    def arguments(self, arrays: int, log: np.ndarray | None = None) -> tuple:
+    def arguments(self, arrays: int, log: np.ndarray | None, scratch: np.ndarray) -> tuple:
         """Of the native call; it holds no reference to what lies at these addresses."""
         return (self.threads, self.phases, *self.at, arrays,
-                None if log is None else address(log))
+                None if log is None else address(log), address(scratch), self.scratch)
+
+    def new_scratch(self) -> np.ndarray:
+        """Memory for what kernels keep from one step to the next, for all threads."""
+        return empty_array((self.threads * self.scratch,), np.dtype(np.uint8))
 
     def new_log(self) -> np.ndarray:
         return np.zeros((self.tasks[:, 3].sum(), 4), np.int64)

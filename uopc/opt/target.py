@@ -54,8 +54,7 @@ class Target:
 
     @property
     def max_local(self) -> int:
-        """Bytes of a thread's own memory for what they pass on, which lies on its stack, if no two
-        of them shared any."""
+        """Bytes of a thread's own memory for what they pass on, if no two of them shared any."""
         return 2 * self.cache
 
     @property
