@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 
-from uopc import kernelize
+from uopc import kernelize, render_vector
 from uopc.counters import counters
 from uopc.kernelize import Plan, make_plan
+from uopc.opt import choose, fuse, layout
+from uopc.opt.target import Target
 from uopc.tensor import Tensor
+
+AVX2 = Target(vector_bytes=32, registers=16, threads=2, cache=1 << 19)
 
 
 def ramp(*shape: int) -> Tensor:
@@ -37,6 +42,15 @@ def layer_norm(x: Tensor) -> Tensor:
     """Over the last axis, no affine part, mean and variance written out."""
     centred = x - x.mean(-1, keepdim=True)
     return centred * (centred.square().mean(-1, keepdim=True) + 1e-5).rsqrt()
+
+
+def plan_for(monkeypatch: pytest.MonkeyPatch, machine: Target) -> None:
+    """Until the end of the test, plans are made for `machine`, and nothing is compiled."""
+    for module in (choose, fuse, kernelize, layout, render_vector):
+        monkeypatch.setattr(module, "target", lambda: machine)
+    not_one_by_one = nullcontext(lambda src: None)
+    monkeypatch.setattr(kernelize, "loading", lambda: not_one_by_one)
+    monkeypatch.setattr(kernelize, "Program", lambda src, name: None)
 
 
 def forget_plans(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,5 @@
-"""The C of whole plans at level 0, compared byte for byte with the files in golden/.
+"""The C of whole plans, compared byte for byte with the files in golden/: at level 0, and at levels
+1 and 2 for a fixed machine.
 
 People learn from reading this C, so a change of it has to be seen: after one that is meant, run
 `pytest tests/test_golden.py --update-golden` and read the diff.
@@ -6,11 +7,12 @@ People learn from reading this C, so a change of it has to be seen: after one th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from kernel_checks import layer_norm, ramp, refs
+from kernel_checks import AVX2, layer_norm, plan_for, ramp, refs
 
 from uopc.kernelize import Plan, make_plan
 from uopc.tensor import Tensor
@@ -44,6 +46,27 @@ GRAPHS: dict[str, Callable[[], Tensor]] = {
 }
 
 
+def layer_norm_gradient() -> list[Tensor]:
+    x, weight, bias = ramp(64, 96), ramp(96), ramp(96) + 1
+    y = layer_norm(x) * weight + bias
+    (y * ramp(64, 96)).sum().backward([x, weight, bias])
+    return [y, x.grad, weight.grad, bias.grad]
+
+
+def attention() -> Tensor:
+    q, k, v = (ramp(1, 2, 48, 16) * n for n in (1, 2, 3))
+    past = Tensor.arange(48).unsqueeze(1) >= Tensor.arange(48)
+    return past.where(q @ k.transpose() * 0.25, -math.inf).softmax(-1) @ v
+
+
+LAYERS: dict[str, Callable[[], Tensor | list[Tensor]]] = {
+    "softmax": lambda: ramp(64, 96).softmax(-1),
+    "layer_norm_gradient": layer_norm_gradient,
+    "attention": attention,
+    "linear_gelu": lambda: (ramp(48, 40) @ ramp(40, 65) + ramp(65)).gelu(),
+}
+
+
 def text(plan: Plan) -> str:
     """Each kernel's C below a line that says what it is called with."""
     return "\n".join(f"// {k.name}: {args}\n{k.src}"
@@ -55,6 +78,20 @@ def test_golden(name: str, request: pytest.FixtureRequest, monkeypatch: pytest.M
     if name.endswith("_unstaged"):
         monkeypatch.setattr("uopc.kernelize.stage_broadcast_compute", list)
     plan, _ = make_plan([GRAPHS[name]().uop], fuse_reduce=name.endswith("_fused"))
+    compare(plan, name, request)
+
+
+@pytest.mark.parametrize("level", [1, 2])
+@pytest.mark.parametrize("name", LAYERS)
+def test_golden_of_a_machine(name: str, level: int, request: pytest.FixtureRequest,
+                             monkeypatch: pytest.MonkeyPatch) -> None:
+    plan_for(monkeypatch, AVX2)
+    results = LAYERS[name]()
+    roots = [t.uop for t in (results if isinstance(results, list) else [results])]
+    compare(make_plan(roots, opt=level)[0], f"{name}_level{level}", request)
+
+
+def compare(plan: Plan, name: str, request: pytest.FixtureRequest) -> None:
     path = GOLDEN / f"{name}.c"
     if request.config.getoption("--update-golden"):
         path.write_text(text(plan))
@@ -63,4 +100,5 @@ def test_golden(name: str, request: pytest.FixtureRequest, monkeypatch: pytest.M
 
 
 def test_no_golden_is_left_over() -> None:
-    assert {path.stem for path in GOLDEN.iterdir()} == set(GRAPHS)
+    of_machines = {f"{name}_level{level}" for name in LAYERS for level in (1, 2)}
+    assert {path.stem for path in GOLDEN.iterdir()} == GRAPHS.keys() | of_machines

@@ -10,7 +10,6 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -18,14 +17,14 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import random_graphs
+from kernel_checks import plan_for
 from layers import LAYERS, Program, eager, some
 
-from uopc import kernelize, render_vector
+from uopc import kernelize
 from uopc.composite import buffer_data
 from uopc.dtype import DType, dtypes
 from uopc.interpret import interpret_graph
 from uopc.kernelize import make_plan
-from uopc.opt import choose, layout
 from uopc.opt.target import target
 from uopc.plan import Plan
 from uopc.runtime import compiler, flags_of, scratch_of, steps_of
@@ -215,12 +214,8 @@ def start_build(cases: list[Case], machine: Machine, folder: Path) -> Build:
     described = eager(replace(target(), threads=2, vector_bytes=machine.vector_bytes,
                               registers=machine.registers))
     with pytest.MonkeyPatch.context() as patch:
-        for module in (choose, kernelize, layout, render_vector):
-            patch.setattr(module, "target", lambda: described)
+        plan_for(patch, described)
         patch.setattr(kernelize, "_mark_asked", lambda roots: roots)
-        not_one_by_one = nullcontext(lambda src: None)
-        patch.setattr(kernelize, "loading", lambda: not_one_by_one)
-        patch.setattr(kernelize, "Program", lambda src, name: None)
         made = [make_plan(c.roots, c.fuse_reduce, machine.level) for c in cases]
     plans, given = [plan for plan, _ in made], [[buffer_data(u) for u in ins] for _, ins in made]
     source = folder / "kernels.c"
