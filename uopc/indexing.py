@@ -12,7 +12,7 @@ import numpy as np
 
 from uopc import recording
 from uopc.bounds import bounds
-from uopc.composite import broadcast, broadcast_shape, buffer_data
+from uopc.composite import broadcast, broadcast_shape
 from uopc.dtype import Number, dtypes
 from uopc.elementwise import constant
 from uopc.reductions import normalize_axes
@@ -93,9 +93,7 @@ class Indexing:
                     raise IndexError(f"{name} {values[bad].flat[0]} is out of range for size "
                                      f"{size}")
 
-            computed = self._computed()
-            check(buffer_data(computed))
-            recording.note_check(computed, check)
+            self._check_data(check)
         if negative and low < 0:  # whatever the data says, so that one plan serves all of it
             u = (u < 0).where(u + size, u)
         return self._of(u)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
@@ -278,6 +278,12 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
                 return self._value[1]
             self.realize()
         raise RuntimeError(f"{self!r} was computed, but its value is not known")
+
+    def _check_data(self, check: Callable[[np.ndarray], None]) -> None:
+        """Let `check` raise for bad values, now and in every replay of what `jit` records."""
+        computed = self._computed()
+        check(buffer_data(computed))
+        recording.note_check(computed, check)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         array = self.numpy()
