@@ -228,6 +228,8 @@ def test_indices_along_an_axis_beyond_i32(level: int) -> None:
         assert value == [2**26 - 1, 2**25][k] * 64 + column
     with pytest.raises(IndexError, match=rf"index {LIMIT + 5} is out of range for size"):
         x[1][[LIMIT + 5]]
+    with pytest.raises(IndexError, match=rf"index -1 is out of range for size {2**33}"):
+        Tensor([5, -1]).check_index(2**33)
 
 
 @pytest.mark.parametrize("level", [0, 1])

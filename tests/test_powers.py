@@ -132,6 +132,7 @@ def test_large_exponents_of_floats_keep_their_accuracy() -> None:
 FLAT = {
     "x ** 0": lambda x: x ** 0, "x.float() ** 0.0": lambda x: x ** 0.0,
     "floor": Tensor.floor, "ceil": Tensor.ceil, "trunc": Tensor.trunc, "sign": Tensor.sign,
+    "round": Tensor.round,
     "//": lambda x: x // 0.5, "comparison": lambda x: (x > 0).where(1.0, 2.0),
     "equality": lambda x: (x == 0.5).float(),
     "cast": lambda x: x.int().float(), "bool": lambda x: x.bool().float(), "x * 0": lambda x: x * 0,

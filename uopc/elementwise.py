@@ -318,6 +318,16 @@ class Elementwise:
         whole = self.trunc()
         return (whole < self).where(whole + 1, whole) if self.uop.dtype.is_float else self
 
+    def round(self) -> Tensor:
+        """To the nearest whole number, from halfway to the even one, as NumPy does."""
+        if not self.uop.dtype.is_float:
+            return self
+        whole = self.trunc()
+        rest = (self - whole).abs()
+        odd = (whole * 0.5).trunc() * 2 != whole
+        away = whole + (self < 0).where(-1.0, 1.0)
+        return ((rest > 0.5) | ((rest == 0.5) & odd)).where(away, whole)
+
     def relu(self) -> Tensor:
         """`0 < x ? x : 0`, so NaN gives 0."""
         return self._of((UOp.const(0, self.uop.dtype) < self.uop).where(self.uop, 0))

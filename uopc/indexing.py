@@ -82,9 +82,10 @@ class Indexing:
         low, high = bounds(u)
         if low < 0 or high >= size:
             unsigned = np.dtype(f"u{self.dtype.size}")  # in which negative numbers are large
+            below = min(size, int(self.dtype.max) + 1)
 
             def check(values: np.ndarray) -> None:
-                if not values.size or np.maximum.reduce(values.view(unsigned), axis=None) < size:
+                if not values.size or np.maximum.reduce(values.view(unsigned), axis=None) < below:
                     return
                 bad = (values < (-size if negative else 0)) | (values >= size)
                 bad &= values != (size if allowed is None else allowed)

@@ -330,8 +330,9 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
 
         Without `params`, of every living tensor with `requires_grad` that it depends on. `gradient`
         is what is to be multiplied with; without it this tensor must have one element. A parameter
-        on which this tensor does not depend keeps its `.grad` (None at first). Raises TypeError for
-        tensors that are not floats, ValueError where a shape does not fit.
+        on which this tensor does not depend keeps its `.grad` (None at first); one that it reads
+        through what is constant almost everywhere alone (`floor`, comparisons) gets zeros. Raises
+        TypeError for tensors that are not floats, ValueError where a shape does not fit.
         """
         if not self.dtype.is_float:
             raise TypeError(f"backward needs a float tensor, this one is {self.dtype}")
