@@ -69,10 +69,11 @@ EXPRESSIONS = {
     "methods": (lambda x: x.add(1).mul(2).sub(3).div(4).pow(2),
                 lambda x: (((x + 1) * 2 - 3) / 4) ** 2, -2, 2),
 }
-CONSTANT = {  # piecewise constant: no gradient flows
+CONSTANT = {  # piecewise constant: the gradient is 0
     "trunc": (Tensor.trunc, np.trunc),
     "floor": (Tensor.floor, np.floor),
     "ceil": (Tensor.ceil, np.ceil),
+    "round": (Tensor.round, np.round),
     "x // 0.7": (lambda x: x // 0.7, lambda x: x // 0.7),
     "x ** 0": (lambda x: x ** 0, lambda x: x ** 0),
     "isnan": (Tensor.isnan, np.isnan),
@@ -106,13 +107,24 @@ def test_functions_of_one_number_in_f64_without_axes():
            for name, (op, reference, low, high) in FUNCTIONS.items() if name != "float"])
 
 
-def test_piecewise_constant_functions_pass_no_gradient():
+def test_round_goes_to_the_even_number_from_halfway():
+    x = np.array([0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 0.49999997, -0.3, 0.0, -0.0, 7.5, 2**23 - 0.5,
+                  2**23 + 1, -2**24 - 2, 1e30, np.inf, -np.inf, np.nan, 3.7, -3.2])
+    for dtype in (np.float32, np.float64):
+        got, want = Tensor(x.astype(dtype)).round().numpy(), np.round(x.astype(dtype))
+        np.testing.assert_array_equal(got, want)
+        np.testing.assert_array_equal(np.signbit(got), np.signbit(want))
+    assert Tensor([3, -4]).round().tolist() == [3, -4]
+
+
+def test_piecewise_constant_functions_have_the_gradient_zero():
     x = Tensor(array(3, 5))
     check([Case(name, op, reference, (x.numpy(),), grad=False)
            for name, (op, reference) in CONSTANT.items()])
-    for name in ("trunc", "floor", "ceil", "x // 0.7", "x ** 0"):
+    for name in ("trunc", "floor", "ceil", "round", "x // 0.7", "x ** 0"):
+        x.grad = None
         CONSTANT[name][0](x).sum().backward([x])
-        assert x.grad is None, name
+        assert not x.grad.numpy().any(), name
 
 
 PAIRS = [((3, 5), (5,)), ((3, 1), (1, 5)), ((), (3, 5)), ((3, 5), ()), ((1,), (0,)),

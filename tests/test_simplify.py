@@ -146,6 +146,17 @@ def test_small_integers_exhaustively(form: str) -> None:
             assert (evaluate(after, {x: small}) == want[p, q]).all(), (form, SMALL[p], SMALL[q])
 
 
+@pytest.mark.parametrize("dtype", INTS, ids=lambda d: d.name)
+def test_digits_of_which_the_weights_end_where_the_type_does(dtype: DType) -> None:
+    """(x//c % d)*c + x%c is x % (c*d), unless the type does not hold c*d."""
+    x, bits = variable(dtype, name=1), 8 * dtype.size
+    given = {x: samples(x, dtype)}
+    for total in (bits - 2, bits - 1, bits):
+        for k in range(1, total):
+            c, d = (UOp.const(1 << n, dtype) for n in (k, total - k))
+            check_keeps_value(u := x // c % d * c + x % c, simplify(u), given)
+
+
 @pytest.mark.parametrize("dtype", POOLS, ids=lambda d: d.name)
 def test_all_rules_together_keep_every_value(dtype: DType) -> None:
     unknowns, pool = POOLS[dtype]

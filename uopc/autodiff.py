@@ -7,7 +7,7 @@ mathematics leaves one: a tie in a maximum shares the gradient evenly; `sqrt` ha
 0 (the subgradient of a norm that is nearest to zero); a gradient that is exactly 0 stays 0 through
 `sqrt`, `log`, `1/x` and `pow`, so that a branch of `where` that was not taken cannot turn it into
 NaN; through what is constant almost everywhere (`trunc`, `//`, comparisons, casts to integers) no
-gradient flows.
+gradient flows, so what a result depends on only by that has the gradient 0.
 """
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ Gradients = tuple[UOp | None, ...]
 
 
 def gradients(root: UOp, targets: Iterable[UOp], seed: UOp) -> dict[UOp, UOp]:
-    """The gradient of `root` with respect to each of `targets` that it depends on.
+    """The gradient of `root` with respect to each of `targets` that it depends on: zeros where that
+    is only by what is constant almost everywhere. What is detached depends on nothing.
 
     `seed`, of root's shape and dtype, is the gradient of whatever comes after. Every gradient has
     the shape and dtype of its target.
@@ -40,7 +41,15 @@ def gradients(root: UOp, targets: Iterable[UOp], seed: UOp) -> dict[UOp, UOp]:
         for s, part in zip(u.src, gradient_rules[u.op](g, u), strict=True):
             if part is not None and s in leads_to_target:
                 grads[s] = grads[s] + part if s in grads else part
-    return {t: grads[t] for t in targets if t in grads}
+    found = {t: grads[t] for t in targets if t in grads}
+    if len(found) < len(targets):
+        for t in targets.intersection(root.toposort(stop=_is_detached)).difference(found):
+            found[t] = broadcast(UOp.const(0, t.dtype), t.shape)
+    return found
+
+
+def _is_detached(u: UOp) -> bool:
+    return u.op is Ops.STAGE and u.arg is not None
 
 
 def _unless_zero(g: UOp, value: UOp) -> UOp:
@@ -141,7 +150,7 @@ gradient_rules: dict[Ops, Callable[[UOp, UOp], Gradients]] = {
     Ops.PAD: _pad,
     Ops.FLIP: lambda g, u: (g.flip(u.arg),),
     # structure
-    Ops.STAGE: lambda g, u: (None if u.arg else g,),
+    Ops.STAGE: lambda g, u: (None if _is_detached(u) else g,),
     Ops.REDUCE: _reduce,
     Ops.GATHER: lambda g, u: (UOp(Ops.SCATTER, (u.src[1], g), u.src[0].shape[0]), None),
     Ops.SCATTER: lambda g, u: (None, UOp(Ops.GATHER, (g, u.src[0]))),

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from uopc.dtype import from_np
+from uopc.bounds import bounds
+from uopc.dtype import dtypes, from_np
 from uopc.uop import Ops, ParamArg, UOp
 
 LOG2_E = math.log2(math.e)
@@ -62,6 +63,43 @@ def exp(x: UOp) -> UOp:
 
 def log(x: UOp) -> UOp:
     return x.log2() * LN_2
+
+
+def power(base: UOp, exponent: UOp) -> UOp:
+    """base ** exponent, both of one dtype, exponents of integers not negative. Integers (bools as
+    i32) and constant whole exponents from 0 to 16 multiply, others follow C's pow."""
+    n = exponent.arg.value if exponent.op is Ops.CONST else None
+    if base.dtype is dtypes.bool:
+        base, exponent = base.cast(dtypes.i32), exponent.cast(dtypes.i32)
+    if n is not None and (base.dtype.is_int or n in range(17)):
+        return _constant_power(base, int(n))
+    if not base.dtype.is_float:
+        return _integer_power(base, exponent)
+    if n == 0.5:
+        return base.sqrt()
+    return base.reciprocal() if n == -1 else base.alu(Ops.POW, exponent)
+
+
+def _constant_power(x: UOp, n: int) -> UOp:
+    """By squaring; x**0 is a 1 that depends on `x`, so that it has a gradient: 0."""
+    result, square = None, x
+    while n:
+        if n & 1:
+            result = square if result is None else result * square
+        n >>= 1
+        square = square * square if n else square
+    one = UOp.const(1, x.dtype)
+    return x.eq(x).where(one, one) if result is None else result
+
+
+def _integer_power(x: UOp, exponent: UOp) -> UOp:
+    """By squaring: for each bit that an exponent may have, a factor that is a square or 1."""
+    result, square = None, broadcast(x, exponent.shape)  # the base may be a constant
+    for bit in range(max(1, bounds(exponent)[1].bit_length())):
+        factor = (exponent & 1 << bit).ne(0).where(square, 1)
+        result = factor if result is None else result * factor
+        square = square * square
+    return result
 
 
 def broadcast_shape(*shapes: Sequence[int]) -> tuple[int, ...]:

@@ -101,6 +101,11 @@ def promote(a: DType, b: DType) -> DType:
     return a if a.rank >= b.rank else b
 
 
+def index_dtype(size: int) -> DType:
+    """The type of a position among `size` elements, which holds `size` itself, too."""
+    return dtypes.i32 if size <= dtypes.i32.max else dtypes.i64
+
+
 def promote_number(dtype: DType, value: Number) -> DType:
     """The type of an operation between a tensor of `dtype` and the Python number `value`."""
     if isinstance(value, float):

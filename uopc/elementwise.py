@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from uopc.composite import broadcast, broadcast_shape, exp, log
+from uopc.bounds import bounds
+from uopc.composite import broadcast, broadcast_shape, exp, log, power
 from uopc.dtype import DType, Number, dtypes, promote, promote_number
 from uopc.uop import Ops, UOp
 
@@ -117,25 +118,37 @@ class Elementwise:
         return self._binary(Ops.MOD, other, reverse=True)
 
     def __pow__(self, other: Operand) -> Tensor:
-        """Whole numbers from 0 to 16 multiply; others follow C's pow. An integer tensor to the
-        power of anything but such an int is a float."""
+        """Integers to integers stay integers, exact but that they wrap around; bools count as i32.
+        Of floats, whole Python exponents from 0 to 16 multiply, others follow C's pow.
+
+        Raises ValueError for an integer to the power of a negative one. A tensor of exponents is
+        computed to see whether it has one, unless its bounds tell.
+        """
         if not _is_operand(other):
             return NotImplemented
         other = self._lift(other)
-        if isinstance(other, Number) and float(other).is_integer() and 0 <= other <= 16:
-            base = self._float() if isinstance(other, float) else self.uop
-            return self._of(_power(base, int(other)))
-        if isinstance(other, Number) and other == 0.5:
-            return self.sqrt()
-        if isinstance(other, Number) and other == -1:
-            return self.reciprocal()
-        other = other if isinstance(other, Number) else self._of(as_float(other.uop))
-        return self._of(self._float())._binary(Ops.POW, other)
+        if isinstance(other, int) and other < 0 and not self.uop.dtype.is_float:
+            raise _negative_power(other)
+        base, exponent = self._operands(other)
+        if not base.dtype.is_float and not isinstance(other, Number):
+            other._check_exponents()
+        return self._of(power(base, exponent))
 
     def __rpow__(self, other: Operand) -> Tensor:
         if not _is_operand(other):
             return NotImplemented
-        return self._of(self._float())._binary(Ops.POW, other, reverse=True)
+        exponent, base = self._operands(other)
+        if not base.dtype.is_float:
+            self._check_exponents()
+        return self._of(power(base, exponent))
+
+    def _check_exponents(self) -> None:
+        def check(values: np.ndarray) -> None:
+            if values.size and (least := values.min()) < 0:
+                raise _negative_power(least)
+
+        if bounds(self.uop)[0] < 0:
+            self._check_data(check)
 
     __radd__, __rmul__ = __add__, __mul__
     add, mul, sub, div, pow = __add__, __mul__, __sub__, __truediv__, __pow__
@@ -305,6 +318,16 @@ class Elementwise:
         whole = self.trunc()
         return (whole < self).where(whole + 1, whole) if self.uop.dtype.is_float else self
 
+    def round(self) -> Tensor:
+        """To the nearest whole number, from halfway to the even one, as NumPy does."""
+        if not self.uop.dtype.is_float:
+            return self
+        whole = self.trunc()
+        rest = (self - whole).abs()
+        odd = (whole * 0.5).trunc() * 2 != whole
+        away = whole + (self < 0).where(-1.0, 1.0)
+        return ((rest > 0.5) | ((rest == 0.5) & odd)).where(away, whole)
+
     def relu(self) -> Tensor:
         """`0 < x ? x : 0`, so NaN gives 0."""
         return self._of((UOp.const(0, self.uop.dtype) < self.uop).where(self.uop, 0))
@@ -372,12 +395,6 @@ def constant(value: Number, dtype: DType) -> UOp:
     return UOp.const(value, dtype)
 
 
-def _power(x: UOp, n: int) -> UOp:
-    """x**n by squaring."""
-    result, square = None, x
-    while n:
-        if n & 1:
-            result = square if result is None else result * square
-        n >>= 1
-        square = square * square if n else square
-    return broadcast(UOp.const(1, x.dtype), x.shape) if result is None else result
+def _negative_power(exponent: int) -> ValueError:
+    return ValueError(f"integers take no negative powers, got {exponent}; make one of the two "
+                      "floats first, with .float()")

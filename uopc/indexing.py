@@ -12,8 +12,8 @@ import numpy as np
 
 from uopc import recording
 from uopc.bounds import bounds
-from uopc.composite import broadcast, broadcast_shape, buffer_data
-from uopc.dtype import Number, dtypes
+from uopc.composite import broadcast, broadcast_shape
+from uopc.dtype import Number, dtypes, index_dtype, promote
 from uopc.elementwise import constant
 from uopc.reductions import normalize_axes
 from uopc.uop import Ops, UOp, prod
@@ -82,9 +82,10 @@ class Indexing:
         low, high = bounds(u)
         if low < 0 or high >= size:
             unsigned = np.dtype(f"u{self.dtype.size}")  # in which negative numbers are large
+            below = min(size, int(self.dtype.max) + 1)
 
             def check(values: np.ndarray) -> None:
-                if not values.size or np.maximum.reduce(values.view(unsigned), axis=None) < size:
+                if not values.size or np.maximum.reduce(values.view(unsigned), axis=None) < below:
                     return
                 bad = (values < (-size if negative else 0)) | (values >= size)
                 bad &= values != (size if allowed is None else allowed)
@@ -93,10 +94,9 @@ class Indexing:
                     raise IndexError(f"{name} {values[bad].flat[0]} is out of range for size "
                                      f"{size}")
 
-            computed = self._computed()
-            check(buffer_data(computed))
-            recording.note_check(computed, check)
+            self._check_data(check)
         if negative and low < 0:  # whatever the data says, so that one plan serves all of it
+            u = u.cast(promote(index_dtype(size), u.dtype))
             u = (u < 0).where(u + size, u)
         return self._of(u)
 
@@ -122,8 +122,9 @@ class Indexing:
             elif isinstance(k, slice):
                 basic.append(slice(*k.indices(shape[axis])))
             elif gathering:  # beside a tensor an int is a tensor too, as in NumPy
-                gathers[position] = UOp.const(_in_range(int(k), shape[axis]), dtypes.i32) \
-                    if _is_basic(k) else self._index_tensor(k, shape[axis])
+                size = shape[axis]
+                gathers[position] = UOp.const(_in_range(int(k), size), index_dtype(size)) \
+                    if _is_basic(k) else self._index_tensor(k, size)
                 basic.append(slice(0, shape[axis], 1))
             else:
                 basic.append(_in_range(int(k), shape[axis]))
@@ -252,10 +253,12 @@ def _fit(value: UOp, shape: tuple[int, ...]) -> UOp:
 def _flat_index(gathers: dict[int, UOp], sizes: tuple[int, ...]) -> tuple[UOp, tuple[int, ...]]:
     """Several index tensors as one into the flattened axes, and their common shape."""
     shape = broadcast_shape(*(g.shape for g in gathers.values()))
-    wide = any(g.dtype is dtypes.i64 for g in gathers.values())
+    dtype = index_dtype(prod(sizes[:len(gathers)]))
+    for g in gathers.values():
+        dtype = promote(dtype, g.dtype)
     flat = None
     for size, g in zip(sizes, gathers.values(), strict=False):
-        g = broadcast(g.cast(dtypes.i64 if wide else dtypes.i32), shape)
+        g = broadcast(g.cast(dtype), shape)
         flat = g if flat is None else flat * size + g
     return flat, shape
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from uopc.composite import broadcast
-from uopc.dtype import Number, dtypes, promote
+from uopc.dtype import Number, dtypes, index_dtype, promote
 from uopc.reductions import normalize_axes
 from uopc.uop import Ops, UOp, prod
 
@@ -141,9 +141,10 @@ class Movement:
         if len(self.uop.shape) < 2:
             raise ValueError(f"tril needs two axes or more, this tensor has shape {self.uop.shape}")
         rows, columns = self.uop.shape[-2:]
-        column = UOp.iota(columns).reshape((1, columns)).expand((rows, columns))
-        row = UOp.iota(rows).reshape((rows, 1)).expand((rows, columns))
-        below = column.alu(Ops.CMPLE, row + diagonal)
+        dtype = index_dtype(rows + columns)
+        column = UOp.iota(columns, dtype).reshape((1, columns)).expand((rows, columns))
+        row = UOp.iota(rows, dtype).reshape((rows, 1)).expand((rows, columns))
+        below = column.alu(Ops.CMPLE, row + max(-rows, min(diagonal, columns)))
         return self._of(broadcast(below, self.uop.shape).where(self.uop, 0))
 
     @classmethod

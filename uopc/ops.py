@@ -5,7 +5,7 @@ import enum
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from uopc.dtype import DType, Number, dtypes
+from uopc.dtype import DType, Number, dtypes, index_dtype
 
 if TYPE_CHECKING:
     from uopc.uop import UOp
@@ -99,7 +99,7 @@ _DTYPES: dict[Ops, Callable[[tuple[UOp, ...], Any], DType | None]] = {
     **dict.fromkeys((Ops.IOTA, Ops.ACC), lambda src, arg: arg[1]),
     **dict.fromkeys((Ops.CAST, Ops.BITCAST), lambda src, arg: arg),
     **dict.fromkeys(COMPARE, lambda src, arg: dtypes.bool),
-    Ops.RANGE: lambda src, arg: dtypes.i64 if arg[1] > dtypes.i32.max else dtypes.i32,
+    Ops.RANGE: lambda src, arg: index_dtype(arg[1]),
     **dict.fromkeys((Ops.WHERE, Ops.SCATTER), lambda src, arg: src[1].dtype),
     **dict.fromkeys((Ops.STORE, Ops.END, Ops.GROUP, Ops.SINK), lambda src, arg: None),
 }

@@ -37,7 +37,7 @@ LOWER = (
     Pass("simplify", simplify, "no index arithmetic that bounds can decide is left"),
 )
 WIDE = (  # a compiler need not care whether an index of the machine's word wraps around
-    Pass("lower_movement", partial(lower_movement, index_dtype=dtypes.i64),
+    Pass("lower_movement", partial(lower_movement, narrowest=dtypes.i64),
          "as above, with indices of 64 bits"),
     *LOWER[1:],
 )

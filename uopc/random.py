@@ -2,13 +2,15 @@
 
 The generator is Threefry-2x32 with 20 rounds (Salmon, Moraes, Dror, Shaw: "Parallel Random Numbers:
 As Easy as 1, 2, 3", SC 2011), written as UOps and fused into whatever consumes it. The key is the
-seed's two words, the counter is (element, call). Seed and call are *data*, so a new seed or step
-needs no new plan, and neither the order of evaluation nor the number of threads matters.
+seed's two words, the counter is (element, call); of a tensor of more than 2**32 elements each such
+block counts as a call. Seed and call are *data*, so a new seed or step needs no new plan, and
+neither the order of evaluation nor the number of threads matters.
 """
 from __future__ import annotations
 
 import itertools
 import math
+from functools import partial
 
 import numpy as np
 
@@ -20,6 +22,7 @@ from uopc.uop import Ops, UOp, prod
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 KEY_PARITY = 0x1BD11BDA
 ROUNDS = 20
+BLOCK = 2**32  # elements that one word counts
 
 
 class _State:
@@ -60,17 +63,24 @@ def threefry(key: tuple[UOp, UOp], counter: tuple[UOp, UOp]) -> tuple[UOp, UOp]:
     return x, y
 
 
-def _next_state() -> np.ndarray:
-    data = np.array([_State.seed, _State.seed >> 32, next(_State.calls)], np.uint64) & 0xFFFFFFFF
+def _next_state(blocks: int) -> np.ndarray:
+    """The seed's words and the number of the first of so many calls."""
+    call = next(_State.calls)
+    for _ in range(blocks - 1):
+        next(_State.calls)
+    data = np.array([_State.seed, _State.seed >> 32, call], np.uint64) & 0xFFFFFFFF
     return data.astype(np.uint32)
 
 
 def _words(shape: tuple[int, ...]) -> tuple[UOp, UOp]:
     """A call's two words for each element, of shape (n,)."""
     n = prod(shape)
-    state = made_by(_next_state)
-    low, high, call_word = (state.shrink([(k, k + 1)]).expand((n,)) for k in range(3))
-    return threefry((low, high), (UOp.iota(n, dtypes.u32), call_word))
+    blocks = -(-n // BLOCK)
+    state = made_by(partial(_next_state, blocks))
+    low, high, call = (state.shrink([(k, k + 1)]).expand((n,)) for k in range(3))
+    if blocks > 1:
+        call = call + (UOp.iota(n) // BLOCK).cast(dtypes.u32)
+    return threefry((low, high), (UOp.iota(n, dtypes.u32), call))
 
 
 def _unit(word: UOp, dtype: DType) -> UOp:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from uopc.dtype import DType, dtypes
+from uopc.dtype import DType, dtypes, index_dtype, promote
 from uopc.ops import ALU, MOVEMENT
 from uopc.simplify import simplify
 from uopc.uop import Ops, UOp, prod
@@ -37,13 +37,13 @@ def lower(body: UOp, out: UOp, opt: int | None = None) -> UOp:
     return run_passes(UOp(Ops.SINK, (UOp(Ops.STORE, (out, body)),)), opt or 0)
 
 
-def lower_movement(kernel: UOp, index_dtype: DType = dtypes.i32) -> UOp:
+def lower_movement(kernel: UOp, narrowest: DType = dtypes.i32) -> UOp:
     """STORE(out, body) → loops: every value gets its index, REDUCE becomes one over ranges.
 
-    Indices are i64 where i32 cannot hold them, or if that is asked for.
+    Indices are of the type `narrowest`, or i64 where i32 cannot hold them.
     """
     out, body = kernel.src[0].src
-    return _Lowering(body, index_dtype).store_all(body, out)
+    return _Lowering(body, narrowest).store_all(body, out)
 
 
 def movement_index(u: UOp, index: Index) -> tuple[Index, list[UOp]]:
@@ -125,9 +125,9 @@ def regrouped(old: tuple[int, ...], new: tuple[int, ...]) -> list[tuple[list[int
 class _Lowering:
     """The state of one `lower_movement`: range numbers, and what was lowered already."""
 
-    def __init__(self, body: UOp, index_dtype: DType) -> None:
-        largest = max((prod(u.shape) for u in body.toposort() if u.shape is not None), default=1)
-        self.index_dtype = dtypes.i64 if largest > dtypes.i32.max else index_dtype
+    def __init__(self, body: UOp, narrowest: DType) -> None:
+        largest = max(prod(u.shape) for u in body.toposort())
+        self.index_dtype = promote(narrowest, index_dtype(largest))
         self.range_count = 0
         self.values: dict[Request, UOp] = {}
 
@@ -169,8 +169,10 @@ class _Lowering:
         return _end(UOp(Ops.STORE, (target, so_far + added)), at)
 
     def inside(self, row: UOp, rows: int) -> UOp:
-        return simplify((UOp.const(-1, row.dtype) < row) & (row < UOp.const(rows, row.dtype))
-                             if row.dtype.min < 0 else row < UOp.const(rows, row.dtype))
+        conditions = [UOp.const(-1, row.dtype) < row] if row.dtype.min < 0 else []
+        if rows <= row.dtype.max:
+            conditions.append(row < UOp.const(rows, row.dtype))
+        return self.all_of(conditions, None) or UOp.const(True, dtypes.bool)
 
     def row_or_first(self, row: UOp, inside: UOp) -> UOp:
         """An index that is in range in any case."""

@@ -9,7 +9,7 @@ import math
 from typing import TYPE_CHECKING
 
 from uopc.composite import broadcast, exp, matmul, reduce_axes
-from uopc.dtype import Number, dtypes, promote
+from uopc.dtype import Number, dtypes, index_dtype, promote
 from uopc.elementwise import Operand, as_float
 from uopc.uop import Ops, UOp, prod
 
@@ -105,8 +105,9 @@ class Reductions:
         return self.var(axis, keepdim, correction).sqrt()
 
     def argmax(self, axis: int | None = None, keepdim: bool = False) -> Tensor:
-        """Index (i32) of the first maximum, or of the first NaN; over all elements, flattened,
-        when no axis is given. Raises ValueError over an axis without elements."""
+        """Index of the first maximum, or of the first NaN, as i32 (i64 along an axis that needs
+        it); over all elements, flattened, when no axis is given. Raises ValueError over an axis
+        without elements."""
         if axis is None:
             flat = self.reshape(-1).argmax(0)
             return flat.reshape((1,) * len(self.uop.shape)) if keepdim else flat
@@ -180,6 +181,7 @@ class Reductions:
         if not 0.0 <= label_smoothing <= 1.0:
             raise ValueError(f"label_smoothing must be in 0..1, got {label_smoothing}")
         labels = labels.check_index(classes, "cross_entropy: label", allowed=ignore_index)
+        labels = labels.cast(promote(labels.uop.dtype, index_dtype(classes)))
         counted = labels != ignore_index
         logp = counted.unsqueeze(-1).where(self, 0.0).log_softmax(-1)  # what is ignored stays out
         hit = labels.unsqueeze(-1) == self._of(UOp.iota(classes, labels.uop.dtype))

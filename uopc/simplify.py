@@ -188,7 +188,8 @@ def _merge_quotient(v: UOp, remainder: UOp) -> UOp | None:
         return w if w is u or of_u else None
     if v.op is Ops.MOD and v.src[1].op is Ops.CONST and v.src[0].op is Ops.IDIV \
             and v.src[0].src == (u, c) and v.src[1].arg.value > 0:
-        return u % (c.arg.value * v.src[1].arg.value)
+        period = c.arg.value * v.src[1].arg.value
+        return u % period if period <= u.dtype.max else None
     return None
 
 

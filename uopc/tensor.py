@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
@@ -279,6 +279,12 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
             self.realize()
         raise RuntimeError(f"{self!r} was computed, but its value is not known")
 
+    def _check_data(self, check: Callable[[np.ndarray], None]) -> None:
+        """Let `check` raise for bad values, now and in every replay of what `jit` records."""
+        computed = self._computed()
+        check(buffer_data(computed))
+        recording.note_check(computed, check)
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         array = self.numpy()
         return array if dtype is None else array.astype(dtype)
@@ -324,8 +330,9 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
 
         Without `params`, of every living tensor with `requires_grad` that it depends on. `gradient`
         is what is to be multiplied with; without it this tensor must have one element. A parameter
-        on which this tensor does not depend keeps its `.grad` (None at first). Raises TypeError for
-        tensors that are not floats, ValueError where a shape does not fit.
+        on which this tensor does not depend keeps its `.grad` (None at first); one that it reads
+        through what is constant almost everywhere alone (`floor`, comparisons) gets zeros. Raises
+        TypeError for tensors that are not floats, ValueError where a shape does not fit.
         """
         if not self.dtype.is_float:
             raise TypeError(f"backward needs a float tensor, this one is {self.dtype}")

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from weakref import ref
 
 from uopc import config
-from uopc.dtype import DType, Number, as_const, dtypes
+from uopc.dtype import DType, Number, as_const, index_dtype
 from uopc.ops import ALU, MOVEMENT, ConstArg, Ops, ParamArg, dtype_of, shape_of
 
 __all__ = ["ALU", "IDENTITY", "MOVEMENT", "THREAD", "UNROLL", "VECTOR", "Ops", "ParamArg", "UOp",
@@ -201,9 +201,9 @@ class UOp:
         return UOp(Ops.CONST, (), ConstArg(as_const(value, dtype), dtype))
 
     @staticmethod
-    def iota(n: int, dtype: DType = dtypes.i32) -> UOp:
-        """0, 1, ... n-1, of shape (n,)."""
-        return UOp(Ops.IOTA, (), (n, dtype))
+    def iota(n: int, dtype: DType | None = None) -> UOp:
+        """0, 1, ... n-1, of shape (n,): i32, or i64 where that cannot hold n."""
+        return UOp(Ops.IOTA, (), (n, dtype or index_dtype(n)))
 
     def lift(self, other: UOp | Number) -> UOp:
         """A Python number as a constant of this node's dtype. Raises TypeError for a fraction

@@ -81,11 +81,11 @@ def _in_steps(nest: Nest, shared: Sequence[Shared], steps: UOp, numbers: Numbers
             low = s.digit.inner * s.block
             if low > at:
                 left.append((numbers.range(low // at), at))
-            value, at = value + step * low, s.digit.inner * s.digit.size
+            value, at = value + step.cast(r.dtype) * low, s.digit.inner * s.digit.size
         if r.arg[1] > at:
             left.append((numbers.range(r.arg[1] // at), at))
         for new, weight in left:
-            value = value + new * weight
+            value = value + new.cast(r.dtype) * weight
         mapping[r] = value
         loops += [new for new, _ in reversed(left)]
     return nest.replaced(mapping, tuple(loops))
