@@ -12,6 +12,7 @@ import json
 import os
 import stat
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -44,19 +45,24 @@ def save_checkpoint(out_dir: Path, checkpoint: Checkpoint) -> Path:
     """Write `<out_dir>/ckpt.safetensors`; returns its path."""
     arrays = {f"model.{k}": v for k, v in checkpoint.weights.items()}
     arrays |= {f"optimizer.{k}": v for k, v in checkpoint.moments.items()}
-    description = json.dumps({CHECKSUM: NO_DIGEST, **checkpoint.info})
-    content = save(arrays, metadata={METADATA_KEY: description})
-    digest = hashlib.sha256(content).hexdigest().encode()
+    content = with_checksum(lambda text: save(arrays, metadata={METADATA_KEY: text}),
+                            checkpoint.info)
     target = out_dir / FILE_NAME
     unfinished = target.with_suffix(".unfinished")
     with open(unfinished, "wb") as file:
         file.write(content)
-        file.seek(_place_of_digest(content, NO_DIGEST))
-        file.write(digest)
         file.flush()
         os.fsync(file.fileno())
     os.replace(unfinished, target)
     return target
+
+
+def with_checksum(serialize: Callable[[str], bytes], info: dict[str, Any]) -> bytearray:
+    """The file that `serialize` makes of the JSON of `info`, with its checksum put in."""
+    content = bytearray(serialize(json.dumps({CHECKSUM: NO_DIGEST, **info})))
+    place = _place_of_digest(content, NO_DIGEST)
+    content[place:place + len(NO_DIGEST)] = hashlib.sha256(content).hexdigest().encode()
+    return content
 
 
 def load_checkpoint(out_dir: Path) -> Checkpoint:
@@ -115,7 +121,7 @@ def _read(raw: BinaryIO, file: safe_open) -> Checkpoint:
     return checkpoint
 
 
-def _place_of_digest(header: bytes, digest: str) -> int:
+def _place_of_digest(header: bytes | bytearray, digest: str) -> int:
     """Where the checksum's digits stand, in the JSON string inside of the header's JSON; -1 if
     nowhere. A name that a user chose cannot look so: its quotes are escaped once more."""
     before = json.dumps(f'"{CHECKSUM}": "')[1:-1].encode()

@@ -93,7 +93,7 @@ def parse_gpt_options(argv: list[str] | None,
         try:
             before = saved(options.out_dir)
         except ValueError as error:
-            parser.error(visible(f"--init_from=resume: {error}"))
+            parser.exit(2, visible(f"train/gpt.py: --init_from=resume: {error}") + "\n")
         options = parse_inheriting(parser, argv, before)
         changed = [f"--{k} is {getattr(options, k)}, the checkpoint has {before[k]}"
                    for k in MODEL_OPTIONS if getattr(options, k) != before[k]]
@@ -120,8 +120,8 @@ def parse_inheriting(parser: argparse.ArgumentParser, argv: list[str] | None,
     missing = [f"--{k}={shlex.quote(v)}" for k, v in names.items()
                if v is not None and getattr(options, k) is None]
     if missing:
-        parser.error("no path is taken from a checkpoint; if you trust these, add them to the "
-                     f"command: {visible(' '.join(missing))[:1000]}")
+        parser.exit(2, "train/gpt.py: no path is taken from a checkpoint; if you trust these, add "
+                    f"them to the command: {visible(' '.join(missing))[:1000]}\n")
     return options
 
 
