@@ -92,7 +92,7 @@ def parse_gpt_options(argv: list[str] | None,
     if options.init_from == "resume":
         try:
             before = saved(options.out_dir)
-        except ValueError as error:
+        except (ValueError, OSError) as error:
             parser.exit(2, visible(f"train/gpt.py: --init_from=resume: {error}") + "\n")
         options = parse_inheriting(parser, argv, before)
         changed = [f"--{k} is {getattr(options, k)}, the checkpoint has {before[k]}"

@@ -12,9 +12,13 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-import numpy as np
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # runs without being installed
+
+if __name__ == "__main__":  # Ctrl-C while the modules below are loaded is no traceback either
+    from train import interrupts
+    interrupts.end_at_once("train/sample.py")
+
+import numpy as np
 
 from data import Tokenizer, tokenizer_from_state
 from models.gpt import GPT, GPTConfig
@@ -70,7 +74,7 @@ def start_text(argument: str | None, tokenizer: Tokenizer) -> str:
         except ValueError:  # the text that it was trained on had one line
             return tokenizer.decode([0])
     if argument.startswith(FROM_FILE):
-        path = Path(argument.removeprefix(FROM_FILE)).expanduser()
+        path = Path(os.path.expanduser(argument.removeprefix(FROM_FILE)))
         try:
             return path.read_bytes().decode("utf-8-sig")
         except OSError as error:
@@ -138,7 +142,7 @@ def load_model(out_dir: Path) -> tuple[GPT, Tokenizer]:
 
 
 def sample(options: argparse.Namespace, write: Callable[[str], None]) -> None:
-    model, tokenizer = load_model(Path(options.out_dir).expanduser())
+    model, tokenizer = load_model(Path(os.path.expanduser(options.out_dir)))
     text = start_text(options.start, tokenizer)
     start = tokenizer.encode(text)
     if not start:
@@ -152,13 +156,20 @@ def sample(options: argparse.Namespace, write: Callable[[str], None]) -> None:
         write("\n---------------\n" if number + 1 < options.num_samples else "\n")
 
 
+def say(text: str) -> None:
+    """A line for people on stderr, if there is one."""
+    if sys.stderr is not None:
+        print(visible(f"train/sample.py: {text}"), file=sys.stderr)
+
+
 def main(argv: list[str] | None = None) -> None:
     options = sample_parser().parse_args(argv)
-    if (ignored := ignored_options(options)) and sys.stderr is not None:
-        print(visible(f"train/sample.py: {ignored}"), file=sys.stderr)
+    if ignored := ignored_options(options):
+        say(ignored)
     try:
         sample(options, printer(sys.stdout))
     except KeyboardInterrupt:
+        say("interrupted")
         sys.exit(130)
     except BrokenPipeError:  # whoever read the text has had enough
         sys.exit(READER_GONE)
@@ -169,4 +180,5 @@ def main(argv: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
+    interrupts.raise_again()
     main()
