@@ -17,6 +17,7 @@ from models.gpt import GPT, GPTConfig, parameter_shapes
 from tests.fuzz.checkpoints import put_together, taken_apart
 from train import gpt
 from train.checkpoint import FILE_NAME, load_checkpoint, save_checkpoint
+from train.options import gpt_parser, parse_inheriting
 from uopc import nn
 
 TEXT = "".join(f"{k} bottles of {k * k} glasses.\n" for k in range(300))
@@ -191,6 +192,26 @@ def test_no_path_is_taken_from_a_checkpoint(trained: Path, tmp_path: Path,
     gpt.main([f"--out_dir={tmp_path}", "--init_from=resume", "--max_iters=3",
               f"--dataset={trained / 'text.txt'}", f"--data_dir={trained}"])
     assert load_checkpoint(tmp_path).info["iteration"] == 3
+
+
+@pytest.mark.parametrize(("saved", "given", "dataset", "data_dir"), [
+    ({"dataset": "shakespeare", "data_dir": None}, [], "shakespeare", None),
+    ({"dataset": "shakespeare"}, ["--dataset=python"], "python", None),
+    ({"dataset": "x.txt", "data_dir": "y"}, ["--dataset=a", "--data_dir=b"], "a", "b"),
+    ({}, [], "python", None),
+    ({"dataset": "./python"}, [], None, None),
+    ({"dataset": "python", "data_dir": "y"}, [], None, None),
+    ({"dataset": "x.txt", "data_dir": "y"}, ["--dataset=x.txt"], None, None),
+])
+def test_names_are_inherited_paths_are_not(saved: dict, given: list[str], dataset: str | None,
+                                           data_dir: str | None) -> None:
+    """Refused where `dataset` is None."""
+    if dataset is None:
+        with pytest.raises(SystemExit):
+            parse_inheriting(gpt_parser(), given, saved)
+        return
+    options = parse_inheriting(gpt_parser(), given, saved)
+    assert (options.dataset, options.data_dir) == (dataset, data_dir)
 
 
 def test_a_refused_resume_touches_nothing(trained: Path, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 Writes `<out_dir>/ckpt.safetensors` at every evaluation and at the end, and a record per step to
 `<out_dir>/log.jsonl`. Ctrl-C finishes the step, saves and exits; `--init_from=resume` goes on from
-there with the same numbers as if nothing had happened, and with the options of before but for paths.
+there with the same numbers as if nothing had happened: with the options of before, but for paths.
 """
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def parse_inheriting(parser: argparse.ArgumentParser, argv: list[str] | None,
     """The options, of which those not given are the checkpoint's. No path is taken from there: it
     may be a stranger's, and would decide what is read and where it is written."""
     inherited = {k: v for k, v in saved.items() if k not in ("init_from", "out_dir")}
-    names = {k: inherited.pop(k, None) for k in ("dataset", "data_dir")}
+    names = {k: inherited.pop(k, parser.get_default(k)) for k in ("dataset", "data_dir")}
     parser.set_defaults(**inherited, dataset=None, data_dir=None)
     options = parser.parse_args(argv)
     if options.dataset is None and names["dataset"] in SOURCES:
