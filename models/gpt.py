@@ -7,7 +7,9 @@ exact GELU. In the shapes B is the batch, T time, C channels, H heads and V the 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from uopc import nn
 from uopc.tensor import Tensor
@@ -42,6 +44,21 @@ class GPTConfig:
     def residual_std(self) -> float:
         """As GPT-2, less by the number of projections that are added up."""
         return self.std / math.sqrt(2 * self.n_layer)
+
+
+def parameter_shapes(config: GPTConfig) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The name and shape of every parameter of GPT(config), one by one, without building it."""
+    C = config.n_embd
+    yield "transformer.wte.weight", (config.vocab_size, C)
+    yield "transformer.wpe.weight", (config.block_size, C)
+    block = {"attn.c_attn": (3 * C, C), "attn.c_proj": (C, C), "mlp.c_fc": (4 * C, C),
+             "mlp.c_proj": (C, 4 * C), "ln_1": (C,), "ln_2": (C,)}
+    layers = ((f"h.{k}.{name}", shape) for k in range(config.n_layer)
+              for name, shape in block.items())
+    for name, shape in chain(layers, [("ln_f", (C,))]):
+        yield f"transformer.{name}.weight", shape
+        if config.bias:
+            yield f"transformer.{name}.bias", shape[:1]
 
 
 class CausalSelfAttention:

@@ -1,16 +1,25 @@
 """The sampler: what it prints, and what it refuses."""
 from __future__ import annotations
 
+import contextlib
+import io
+import signal
 import subprocess
 import sys
+import threading
+import time
+import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from data import CharTokenizer
 from models.gpt import GPT, GPTConfig
 from train import gpt, sample
 from train.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from train.terminal import printer, quoted, visible
 from uopc.counters import counters
 from uopc.tensor import Tensor
 
@@ -32,13 +41,6 @@ def text_of(folder: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -
     capsys.readouterr()
     sample.main([f"--out_dir={folder}", *arguments])
     return capsys.readouterr().out
-
-
-@pytest.fixture(autouse=True)
-def keep_stdout(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The captured stdout of pytest cannot be reconfigured; the script's real one can."""
-    if not hasattr(sys.stdout, "reconfigure"):
-        monkeypatch.setattr(type(sys.stdout), "reconfigure", lambda *_, **__: None, raising=False)
 
 
 def test_a97_greedy_text_does_not_depend_on_the_seed(
@@ -104,14 +106,14 @@ def test_a99_vocabulary_mismatch(trained: Path, tmp_path: Path) -> None:
 def test_a100_weights_that_are_not_finite(trained: Path, tmp_path: Path) -> None:
     saved = load_checkpoint(trained)
     weights = {k: np.full_like(v, np.nan) for k, v in saved.weights.items()}
-    save_checkpoint(tmp_path, Checkpoint(weights, {}, saved.info))
+    save_checkpoint(tmp_path, Checkpoint(weights, saved.moments, saved.info))
     with pytest.raises(SystemExit, match="not finite"):
         sample.main([f"--out_dir={tmp_path}", "--max_new_tokens=1"])
 
 
 def test_a105_weights_that_do_not_fit(trained: Path, tmp_path: Path) -> None:
     saved = load_checkpoint(trained)
-    saved.info["model"]["n_layer"] = 2
+    saved.info["model"]["n_layer"] = saved.info["options"]["n_layer"] = 2
     save_checkpoint(tmp_path, saved)
     with pytest.raises(SystemExit, match="transformer.h.1.*is missing"):
         sample.main([f"--out_dir={tmp_path}"])
@@ -125,3 +127,141 @@ def test_a102_a_terminal_without_the_character(trained: Path) -> None:
         capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     assert "\\U0001f355" in run.stdout
+
+
+# *** streams, and text that is hostile ***
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+HOSTILE = "a\x1b[2J\x9b\x7f\x00\r\u202e\u2066\ud800\té\N{SLICE OF PIZZA}\n"
+
+
+def test_a_terminal_is_shown_control_characters_a_file_gets_them() -> None:
+    shown, kept = Terminal(), io.StringIO()
+    for stream in (shown, kept):
+        printer(stream)(HOSTILE)
+    assert shown.getvalue() == r"a\x1b[2J\x9b\x7f\x00\r\u202e\u2066\ud800" "\té\N{SLICE OF PIZZA}\n"
+    assert kept.getvalue() == HOSTILE
+    assert quoted("x\x1b" * 10_000).startswith(r"'x\x1bx") and len(quoted("\x1b" * 10_000)) < 400
+
+
+def test_every_control_character_is_made_visible() -> None:
+    for code in (*range(0x20), *range(0x7f, 0xa0), *range(0x202a, 0x202f), *range(0x2066, 0x206a)):
+        plain = chr(code) in "\t\n"
+        assert (visible(chr(code)) == chr(code)) == plain, hex(code)
+    assert visible("".join(map(chr, range(0x20, 0x7f)))) == "".join(map(chr, range(0x20, 0x7f)))
+
+
+class OnlyWrites:
+    def __init__(self) -> None:
+        self.text = ""
+
+    def write(self, text: str) -> None:
+        self.text += text
+
+
+@pytest.mark.parametrize("in_thread", [False, True])
+def test_whatever_stands_in_for_stdout(trained: Path, in_thread: bool) -> None:
+    texts = []
+    for stream in (io.StringIO(), OnlyWrites(), Terminal()):
+        def run(stream: Any = stream) -> None:
+            with contextlib.redirect_stdout(stream):
+                sample.main([f"--out_dir={trained}", "--max_new_tokens=5"])
+        if in_thread:
+            thread = threading.Thread(target=run)
+            thread.start()
+            thread.join()
+        else:
+            run()
+        texts.append(stream.text if isinstance(stream, OnlyWrites) else stream.getvalue())
+    assert texts[0] == texts[1] == texts[2] and len(texts[0]) == 7
+
+
+@pytest.mark.parametrize("stream", [None, io.StringIO()])
+def test_nowhere_to_print_to(trained: Path, stream: io.StringIO | None) -> None:
+    if stream is not None:
+        stream.close()
+    with contextlib.redirect_stdout(stream), pytest.raises(SystemExit, match="is closed"):
+        sample.main([f"--out_dir={trained}"])
+
+
+@pytest.mark.parametrize(("shell", "code", "said"), [
+    ("{command} >/dev/full", 1, "cannot write to standard output: No space left on device"),
+    ("{command} >&-", 1, "standard output is closed"),
+    ("set -o pipefail; {command} --max_new_tokens=9000 | head -c 1 >/dev/null", 141, None),
+])
+def test_streams_of_a_shell(trained: Path, shell: str, code: int, said: str | None) -> None:
+    command = f"{sys.executable} {ROOT}/train/sample.py --out_dir={trained}"
+    run = subprocess.run(["bash", "-c", shell.format(command=command)], capture_output=True,
+                         text=True, check=False)
+    assert run.returncode == code
+    assert run.stderr == (f"train/sample.py: {said}" + ": there is nowhere to print to"
+                          * ("closed" in said) + "\n" if said else "")
+
+
+def test_ctrl_c_while_starting_is_one_line(trained: Path) -> None:
+    for delay in (0, 0.03, 0.1):
+        process = subprocess.Popen([sys.executable, str(ROOT / "train/sample.py"),
+                                    f"--out_dir={trained}", "--max_new_tokens=1000000"],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        while "numpy" not in Path(f"/proc/{process.pid}/maps").read_text():
+            time.sleep(0.002)  # until it is loading its modules
+        time.sleep(delay)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=20)[1]
+        assert (process.returncode, said) == (130, "train/sample.py: interrupted\n")
+
+
+# *** --start, and nanoGPT's options ***
+
+
+def test_start_from_a_file(trained: Path, tmp_path: Path,
+                           capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "prompt.txt"
+    path.write_bytes(b"\xef\xbb\xbf1 b")
+    given = ["--temperature=0", "--max_new_tokens=5"]
+    assert text_of(trained, capsys, f"--start=FILE:{path}", *given) \
+        == text_of(trained, capsys, "--start=1 b", *given)
+    for content, said in ((b"", "must not be empty"), (b"ab\xff", "0xff at offset 2"),
+                          (None, "No such file")):
+        if content is None:
+            path.unlink()
+        else:
+            path.write_bytes(content)
+        with pytest.raises(SystemExit, match=said):
+            sample.main([f"--out_dir={trained}", f"--start=FILE:{path}"])
+
+
+def test_start_in_any_locale_and_without_a_newline() -> None:
+    tokenizer = CharTokenizer.of_text("abé\N{SLICE OF PIZZA}")
+    for text in ("é", "a\N{SLICE OF PIZZA}"):
+        undecoded = text.encode().decode("ascii", "surrogateescape")
+        assert sample.start_text(text, tokenizer) == text
+        assert sample.start_text(undecoded, tokenizer) == text
+    assert sample.start_text(None, tokenizer) == "a"
+    assert sample.start_text(None, CharTokenizer.of_text("\nab")) == "\n"
+
+
+def test_nanogpts_options_are_understood(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["--max_new_tokens=2", "--init_from=resume", "--device=cpu"]
+    text_of(trained, capsys, *given)
+    assert capsys.readouterr().err == ""
+    sample.main([f"--out_dir={trained}", *given[:2], "--device=cuda", "--compile=False"])
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "--device=cuda, --compile=False without effect" in said
+    with pytest.raises(SystemExit):
+        sample.main(["--init_from=gpt2-xl"])
+
+
+@pytest.mark.parametrize("temperature", [5e-324, 1e-310, 1e-30])
+def test_a_temperature_near_0_is_0(temperature: float) -> None:
+    logits = np.array([1e30, 3.0, -1e38, 1.0000001e30], np.float32)
+    rng = np.random.default_rng(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert {sample.choose(logits, temperature, k, rng) for k in (1, 2, 4)} == {3}
+        assert sample.choose(logits, 1e308, 4, rng) in range(4)

@@ -2,12 +2,13 @@
 
 Writes `<out_dir>/ckpt.safetensors` at every evaluation and at the end, and a record per step to
 `<out_dir>/log.jsonl`. Ctrl-C finishes the step, saves and exits; `--init_from=resume` goes on from
-there with the same numbers as if nothing had happened.
+there with the same numbers as if nothing had happened: with the options of before, but for paths.
 """
 from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import math
 import signal
 import sys
@@ -23,6 +24,7 @@ from models.gpt import GPT, GPTConfig
 from train.checkpoint import FILE_NAME, Checkpoint, load_checkpoint, save_checkpoint
 from train.log import TrainingLog
 from train.options import parse_gpt_options
+from train.terminal import visible
 from uopc import nn, random
 from uopc.jit import jit
 from uopc.runtime import CompileError
@@ -177,11 +179,9 @@ def train(trainer: Trainer, log: TrainingLog, out_dir: Path, stop: StopRequest) 
         evaluate_and_save()
 
 
-def prepare(options: argparse.Namespace) -> tuple[TextDataset, Checkpoint | None]:
-    """The data, and the checkpoint to go on from. Raises ValueError or OSError for what the user
-    can mend."""
-    out_dir = Path(options.out_dir)
-    resumed = load_checkpoint(out_dir) if options.init_from == "resume" else None
+def prepare(options: argparse.Namespace, resumed: Checkpoint | None) -> Trainer:
+    """The trainer, with the checkpoint's state if there is one to go on from. Raises ValueError or
+    OSError for what the user can mend; nothing in out_dir was touched then."""
     dataset = load_dataset(options.dataset, options.tokenizer, options.data_dir)
     dataset.check(options.block_size)
     if resumed:
@@ -189,32 +189,36 @@ def prepare(options: argparse.Namespace) -> tuple[TextDataset, Checkpoint | None
         if wanted.state() != dataset.tokenizer.state():
             raise ValueError(f"the data set's vocabulary of {dataset.vocab_size} tokens is not "
                              f"the checkpoint's of {wanted.vocab_size}: the text has changed")
-    out_dir.mkdir(parents=True, exist_ok=True)
-    return dataset, resumed
+    trainer = Trainer(options, dataset, resumed)
+    Path(options.out_dir).mkdir(parents=True, exist_ok=True)
+    return trainer
 
 
 def main(argv: list[str] | None = None) -> None:
-    options = parse_gpt_options(argv, lambda d: load_checkpoint(Path(d)).info["options"])
+    load = functools.cache(load_checkpoint)  # read once: another run may replace it meanwhile
+    options = parse_gpt_options(argv, lambda d: load(Path(d)).info["options"])
     out_dir = Path(options.out_dir)
+    resumed = load(out_dir) if options.init_from == "resume" else None
     try:
-        dataset, resumed = prepare(options)
-    except (ValueError, OSError) as error:
-        sys.exit(f"train/gpt.py: {error}")
+        trainer = prepare(options, resumed)
+    except (ValueError, OSError, CompileError) as error:
+        sys.exit(visible(f"train/gpt.py: {error}"))
+    dataset = trainer.dataset
     try:
-        trainer = Trainer(options, dataset, resumed)
         log = TrainingLog(out_dir, trainer.iteration, options.max_iters, options.log_interval)
         log.say(f"{dataset.name}: {len(dataset.train):,} tokens to train on, "
                 f"{len(dataset.val):,} to validate, {dataset.vocab_size} in the vocabulary; "
                 f"{trainer.model.parameter_count():,} parameters")
         if resumed is None and (out_dir / FILE_NAME).exists():
-            log.say(f"the checkpoint in {out_dir} is of an earlier run and will be replaced")
+            log.say(f"the checkpoint in {visible(options.out_dir)} is of an earlier run and will "
+                    "be replaced")
         if not dataset.has_room("val", options.block_size):
             log.say(f"the validation split of {len(dataset.val)} tokens is too short for "
                     f"--block_size {options.block_size}; its loss is not measured")
         with contextlib.closing(log), StopRequest() as stop:
             train(trainer, log, out_dir, stop)
     except CompileError as error:
-        sys.exit(f"train/gpt.py: {error}")
+        sys.exit(visible(f"train/gpt.py: {error}"))
 
 
 if __name__ == "__main__":

@@ -2,8 +2,12 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
+
+from data.dataset import SOURCES
+from train.terminal import few, quoted, visible
 
 
 def boolean(text: str) -> bool:
@@ -33,8 +37,16 @@ MODEL_OPTIONS = ("n_layer", "n_head", "n_embd", "block_size", "bias")
 """What a checkpoint fixes: on resume these cannot change."""
 
 
-def gpt_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+class RaisingParser(argparse.ArgumentParser):
+    """Where the ordinary one prints what is wrong and exits, this one raises ValueError."""
+
+    def error(self, message: str) -> NoReturn:
+        raise ValueError(message)
+
+
+def gpt_parser(kind: type[argparse.ArgumentParser] = argparse.ArgumentParser
+               ) -> argparse.ArgumentParser:
+    parser = kind(
         description="Train a GPT on a text, on the CPU, with uopc.", allow_abbrev=False,
         formatter_class=argparse.ArgumentDefaultsHelpFormatter)
 
@@ -80,11 +92,9 @@ def parse_gpt_options(argv: list[str] | None,
     if options.init_from == "resume":
         try:
             before = saved(options.out_dir)
-        except ValueError as error:
-            parser.error(f"--init_from=resume: {error}")
-        parser.set_defaults(**{k: v for k, v in before.items() if k not in ("init_from",
-                                                                            "out_dir")})
-        options = parser.parse_args(argv)
+        except (ValueError, OSError) as error:
+            parser.exit(2, visible(f"train/gpt.py: --init_from=resume: {error}") + "\n")
+        options = parse_inheriting(parser, argv, before)
         changed = [f"--{k} is {getattr(options, k)}, the checkpoint has {before[k]}"
                    for k in MODEL_OPTIONS if getattr(options, k) != before[k]]
         if changed:
@@ -95,3 +105,37 @@ def parse_gpt_options(argv: list[str] | None,
         parser.error(f"--min_lr {options.min_lr} is above --learning_rate "
                      f"{options.learning_rate}")
     return options
+
+
+def parse_inheriting(parser: argparse.ArgumentParser, argv: list[str] | None,
+                     saved: dict[str, Any]) -> argparse.Namespace:
+    """The options, of which those not given are the checkpoint's. No path is taken from there: it
+    may be a stranger's, and would decide what is read and where it is written."""
+    inherited = {k: v for k, v in saved.items() if k not in ("init_from", "out_dir")}
+    names = {k: inherited.pop(k, parser.get_default(k)) for k in ("dataset", "data_dir")}
+    parser.set_defaults(**inherited, dataset=None, data_dir=None)
+    options = parser.parse_args(argv)
+    if options.dataset is None and names["dataset"] in SOURCES:
+        options.dataset = names["dataset"]
+    missing = [f"--{k}={shlex.quote(v)}" for k, v in names.items()
+               if v is not None and getattr(options, k) is None]
+    if missing:
+        parser.exit(2, "train/gpt.py: no path is taken from a checkpoint; if you trust these, add "
+                    f"them to the command: {visible(' '.join(missing))[:1000]}\n")
+    return options
+
+
+def check_saved_options(saved: dict[str, Any]) -> bool:
+    """True; raises ValueError unless the command line, by its own rules, could have given these.
+    An option that is newer than the checkpoint may be missing."""
+    parser = gpt_parser(RaisingParser)
+    if unknown := [k for k in saved if k not in vars(parser.parse_args([]))]:
+        raise ValueError(f"there is no option {few(unknown)}")
+    if odd := [k for k, v in saved.items()
+               if not (v is None or isinstance(v, (bool, int, float, str)))]:
+        raise ValueError(f"--{odd[0]} is {quoted(saved[odd[0]])}")
+    parsed = vars(parser.parse_args([f"--{k}={v}" for k, v in saved.items() if v is not None]))
+    for k, v in saved.items():
+        if type(parsed[k]) is not type(v) or parsed[k] != v:
+            raise ValueError(f"--{k} is {quoted(v)}")
+    return True

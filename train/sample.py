@@ -8,23 +8,31 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-import numpy as np
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # runs without being installed
+
+if __name__ == "__main__":  # Ctrl-C while the modules below are loaded is no traceback either
+    from train import interrupts
+    interrupts.end_at_once("train/sample.py")
+
+import numpy as np
 
 from data import Tokenizer, tokenizer_from_state
 from models.gpt import GPT, GPTConfig
 from train.checkpoint import load_checkpoint
-from train.options import at_least
+from train.options import at_least, boolean
+from train.terminal import printer, visible
 from uopc import nn
 from uopc.jit import jit
 from uopc.runtime import CompileError
 from uopc.tensor import Tensor
 
 MAX_TOKENS_PER_CHAR = 4  # UTF-8 takes at most four bytes
+READER_GONE = 128 + 13  # the exit status that a shell gives for SIGPIPE
+FROM_FILE = "FILE:"
 
 
 def sample_parser() -> argparse.ArgumentParser:
@@ -32,7 +40,8 @@ def sample_parser() -> argparse.ArgumentParser:
                                      allow_abbrev=False,
                                      formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("--out_dir", default="out", help="where the checkpoint is")
-    parser.add_argument("--start", default="\n", help="the text to go on from")
+    parser.add_argument("--start", help="the text to go on from, or FILE:PATH for one in a file; "
+                        "by default a new line")
     parser.add_argument("--num_samples", type=at_least(1), default=1, help="how many texts")
     parser.add_argument("--max_new_tokens", type=at_least(0), default=300, help="of each text")
     parser.add_argument("--temperature", type=at_least(0, float), default=0.8,
@@ -40,7 +49,43 @@ def sample_parser() -> argparse.ArgumentParser:
     parser.add_argument("--top_k", type=at_least(1), default=200,
                         help="choose among so many likeliest tokens")
     parser.add_argument("--seed", type=at_least(0), default=1337, help="of the choices")
+    parser.add_argument("--init_from", default="resume", choices=("resume",),
+                        help="nanoGPT's option; there are no pretrained weights here")
+    for name, kind in (("device", str), ("dtype", str), ("compile", boolean)):
+        parser.add_argument(f"--{name}", type=kind, help="nanoGPT's option, without effect here")
     return parser
+
+
+def ignored_options(options: argparse.Namespace) -> str:
+    """What to say of nanoGPT's options that ask for something else than uopc does; "" if none."""
+    asked = {"device": options.device not in (None, "cpu"), "compile": options.compile is False,
+             "dtype": options.dtype not in (None, "float32")}
+    named = [f"--{k}={getattr(options, k)}" for k, is_other in asked.items() if is_other]
+    return f"{', '.join(named)} without effect: uopc compiles for the CPU, in float32" \
+        if named else ""
+
+
+def start_text(argument: str | None, tokenizer: Tokenizer) -> str:
+    """The text to go on from. Raises ValueError or OSError if its file cannot be read as UTF-8."""
+    if argument is None:
+        try:
+            tokenizer.encode("\n")
+            return "\n"
+        except ValueError:  # the text that it was trained on had one line
+            return tokenizer.decode([0])
+    if argument.startswith(FROM_FILE):
+        path = Path(os.path.expanduser(argument.removeprefix(FROM_FILE)))
+        try:
+            return path.read_bytes().decode("utf-8-sig")
+        except OSError as error:
+            raise ValueError(f"--start: cannot read {path}: {error.strerror}") from None
+        except UnicodeDecodeError as error:
+            raise ValueError(f"--start: {path} is not UTF-8 text (byte 0x"
+                             f"{error.object[error.start]:02x} at offset {error.start})") from None
+    try:  # what a locale could not decode is UTF-8 all the same
+        return os.fsencode(argument).decode("utf-8")
+    except UnicodeError:
+        return argument
 
 
 def choose(logits: np.ndarray, temperature: float, top_k: int, rng: np.random.Generator) -> int:
@@ -50,10 +95,11 @@ def choose(logits: np.ndarray, temperature: float, top_k: int, rng: np.random.Ge
                          "infinity); train it again from an earlier checkpoint")
     if temperature == 0:
         return int(logits.argmax())
-    scaled = logits.astype(np.float64) / temperature
-    if top_k < len(scaled):
-        scaled[scaled < np.partition(scaled, -top_k)[-top_k]] = -np.inf
-    weights = np.exp(scaled - scaled.max())
+    below_best = logits.astype(np.float64) - logits.max()
+    if top_k < len(below_best):
+        below_best[below_best < np.partition(below_best, -top_k)[-top_k]] = -np.inf
+    with np.errstate(over="ignore"):  # towards temperature 0 all but the best go to -inf
+        weights = np.exp(below_best / temperature)
     return int(rng.choice(len(weights), p=weights / weights.sum()))
 
 
@@ -62,14 +108,14 @@ def generate(model: GPT, tokens: list[int], options: argparse.Namespace, rng: np
     """Yield `max_new_tokens` tokens that follow `tokens`. `next_logits` is the model's under jit,
     recorded once for several samples."""
     block, next_logits = model.config.block_size, next_logits or jit(model.next_logits)
+    context = deque(tokens, maxlen=block)
     for _ in range(options.max_new_tokens):
-        context = tokens[-block:]
         padded = np.zeros((1, block), np.int32)
         padded[0, :len(context)] = context
         position = Tensor(np.array([len(context) - 1], np.int32))
         logits = next_logits(Tensor(padded), position).numpy()[0]
-        tokens = [*tokens, choose(logits, options.temperature, options.top_k, rng)]
-        yield tokens[-1]
+        context.append(choose(logits, options.temperature, options.top_k, rng))
+        yield context[-1]
 
 
 def as_text(tokens: Iterable[int], tokenizer: Tokenizer) -> Iterator[str]:
@@ -87,40 +133,52 @@ def as_text(tokens: Iterable[int], tokenizer: Tokenizer) -> Iterator[str]:
 def load_model(out_dir: Path) -> tuple[GPT, Tokenizer]:
     """(the model, its tokenizer). Raises ValueError if the checkpoint does not hold together."""
     saved = load_checkpoint(out_dir)
-    config = GPTConfig(**saved.info["model"])
     tokenizer = tokenizer_from_state(saved.info["tokenizer"])
-    if tokenizer.vocab_size != config.vocab_size:
-        raise ValueError(f"the checkpoint's model has a vocabulary of {config.vocab_size}, its "
-                         f"tokenizer one of {tokenizer.vocab_size}")
-    model = GPT(config)
+    model = GPT(GPTConfig(**saved.info["model"]))
     nn.load_parameters(model, saved.weights)
     Tensor.realize_all(*nn.parameters(model))
     model.training = False
     return model, tokenizer
 
 
+def sample(options: argparse.Namespace, write: Callable[[str], None]) -> None:
+    model, tokenizer = load_model(Path(os.path.expanduser(options.out_dir)))
+    text = start_text(options.start, tokenizer)
+    start = tokenizer.encode(text)
+    if not start:
+        raise ValueError("--start must not be empty: there is nothing to go on from")
+    next_logits = jit(model.next_logits)
+    for number in range(options.num_samples):
+        rng = np.random.default_rng((options.seed, number))
+        write(text)
+        for piece in as_text(generate(model, start, options, rng, next_logits), tokenizer):
+            write(piece)
+        write("\n---------------\n" if number + 1 < options.num_samples else "\n")
+
+
+def say(text: str) -> None:
+    """A line for people on stderr, if there is one."""
+    if sys.stderr is not None:
+        print(visible(f"train/sample.py: {text}"), file=sys.stderr)
+
+
 def main(argv: list[str] | None = None) -> None:
     options = sample_parser().parse_args(argv)
-    sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may lack a character
+    if ignored := ignored_options(options):
+        say(ignored)
     try:
-        model, tokenizer = load_model(Path(options.out_dir))
-        start = tokenizer.encode(options.start)
-        if not start:
-            raise ValueError("--start must not be empty: there is nothing to go on from")
-        next_logits = jit(model.next_logits)
-        for number in range(options.num_samples):
-            rng = np.random.default_rng((options.seed, number))
-            print(options.start, end="", flush=True)
-            for text in as_text(generate(model, start, options, rng, next_logits), tokenizer):
-                print(text, end="", flush=True)
-            print("\n---------------" if number + 1 < options.num_samples else "", flush=True)
+        sample(options, printer(sys.stdout))
     except KeyboardInterrupt:
+        say("interrupted")
         sys.exit(130)
     except BrokenPipeError:  # whoever read the text has had enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(READER_GONE)
+    except MemoryError:
+        sys.exit("train/sample.py: there is not enough memory for this model")
     except (ValueError, OSError, CompileError) as error:
-        sys.exit(f"train/sample.py: {error}")
+        sys.exit(visible(f"train/sample.py: {error}"))
 
 
 if __name__ == "__main__":
+    interrupts.raise_again()
     main()
