@@ -57,7 +57,13 @@ def _unless_zero(g: UOp, value: UOp) -> UOp:
 
 
 def _sqrt(g: UOp, u: UOp) -> Gradients:
-    return ((g.eq(0) | u.eq(0)).where(0.0, g * 0.5 * u.reciprocal()),)
+    return ((g.eq(0) | u.eq(0)).where(0.0, g * 0.5 / u),)
+
+
+def _divide(g: UOp, u: UOp) -> Gradients:
+    """Of a / b: g / b, and g * (u / b) * -1, where no square of b can overflow."""
+    b = u.src[1]
+    return _unless_zero(g, g / b), _unless_zero(g, g * (u / b) * -1)
 
 
 def _pow(g: UOp, u: UOp) -> Gradients:
@@ -108,7 +114,7 @@ def _reduce(g: UOp, u: UOp) -> Gradients:
         return (_product(x, n, spread) * spread(g),)
     hit = x.eq(spread(u)) | x.ne(x)  # a maximum that is NaN comes from the NaNs
     count = hit.cast(x.dtype).reduce(Ops.ADD, n)
-    return (hit.where(spread(g * count.reciprocal()), 0.0),)
+    return (hit.where(spread(g / count), 0.0),)
 
 
 def _product(x: UOp, n: int, spread: Callable[[UOp], UOp]) -> UOp:
@@ -117,7 +123,7 @@ def _product(x: UOp, n: int, spread: Callable[[UOp], UOp]) -> UOp:
     zeros = spread(zero.cast(x.dtype).reduce(Ops.ADD, n))
     rest = spread(zero.where(1.0, x).reduce(Ops.MUL, n))
     return zero.where(zeros.eq(1).where(rest, 0.0),
-                      zeros.eq(0).where(rest * x.reciprocal(), 0.0))
+                      zeros.eq(0).where(rest / x, 0.0))
 
 
 def _cast(g: UOp, u: UOp) -> Gradients:
@@ -128,9 +134,10 @@ gradient_rules: dict[Ops, Callable[[UOp, UOp], Gradients]] = {
     # elementwise: g is the gradient of the result u
     Ops.ADD: lambda g, u: (g, g),
     Ops.MUL: lambda g, u: (g * u.src[1], g * u.src[0]),
-    Ops.RECIPROCAL: lambda g, u: (_unless_zero(g, g * (u * u) * -1),),
+    Ops.DIV: _divide,
+    Ops.RECIPROCAL: lambda g, u: (_unless_zero(g, g * u * u * -1),),
     Ops.EXP2: lambda g, u: (g * u * LN_2,),
-    Ops.LOG2: lambda g, u: (_unless_zero(g, g * u.src[0].reciprocal() * LOG2_E),),
+    Ops.LOG2: lambda g, u: (_unless_zero(g, g / u.src[0] * LOG2_E),),
     Ops.SIN: lambda g, u: (g * UOp(Ops.COS, u.src),),
     Ops.COS: lambda g, u: (g * UOp(Ops.SIN, u.src) * -1,),
     Ops.TANH: lambda g, u: (g * (u * u * -1 + 1),),

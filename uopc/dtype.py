@@ -124,3 +124,13 @@ def as_const(value: Number, dtype: DType) -> Number:
     value, bits = int(value), 8 * dtype.size
     value &= (1 << bits) - 1
     return value - (1 << bits) if dtype.min < 0 and value >> (bits - 1) else value
+
+
+def exact_reciprocal(value: Number, dtype: DType) -> float | None:
+    """1 / value where multiplying by it is dividing by `value`, to the last bit: for powers of two
+    whose reciprocal the dtype holds. Else None."""
+    if not math.isfinite(value) or abs(math.frexp(value)[0]) != 0.5:
+        return None
+    share = 1 / value
+    with np.errstate(all="ignore"):
+        return share if float(dtype.np.type(share)) == share else None

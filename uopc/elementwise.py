@@ -94,14 +94,19 @@ class Elementwise:
     def __truediv__(self, other: Operand) -> Tensor:
         if not _is_operand(other):
             return NotImplemented
-        other = self._lift(other)
-        if isinstance(other, Number):
-            share = 1 / other if other else math.copysign(math.inf, other)
-            return self._of(self._float()) * share
-        return self._of(self._float()) * other.reciprocal()
+        return self._quotient(self, self._lift(other))
 
     def __rtruediv__(self, other: Operand) -> Tensor:
-        return self.reciprocal() * other if _is_operand(other) else NotImplemented
+        return self._quotient(self._lift(other), self) if _is_operand(other) else NotImplemented
+
+    def _quotient(self, a: Operand, b: Operand) -> Tensor:
+        """a / b, of which one may be a number; integers become floats first."""
+        typed = [self._of(x._float()) if isinstance(x, Elementwise) else x for x in (a, b)]
+        if isinstance(b, Number):
+            return self._of(typed[0].uop / b)
+        if isinstance(a, Number):
+            return self._of(a / typed[1].uop)
+        return typed[0]._binary(Ops.DIV, typed[1])
 
     def __floordiv__(self, other: Operand) -> Tensor:
         """Rounds towards minus infinity, as Python does. An integer divided by 0 gives 0."""

@@ -44,6 +44,7 @@ class Ops(enum.IntEnum):
     TRUNC = enum.auto()      # towards zero
     ADD = enum.auto()
     MUL = enum.auto()
+    DIV = enum.auto()        # floats only: IEEE's quotient, rounded once
     IDIV = enum.auto()       # floor division; an integer divided by 0 gives 0
     MOD = enum.auto()        # a - floor(a/b)*b; an integer modulo 0 gives 0
     POW = enum.auto()        # floats only
@@ -74,8 +75,8 @@ MOVEMENT = frozenset({Ops.RESHAPE, Ops.EXPAND, Ops.PERMUTE, Ops.SHRINK, Ops.PAD,
 COMPARE = frozenset({Ops.CMPLT, Ops.CMPLE, Ops.CMPEQ, Ops.CMPNE})
 UNARY = frozenset({Ops.CAST, Ops.BITCAST, Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.COS, Ops.TANH, Ops.ERF,
                    Ops.SQRT, Ops.RECIPROCAL, Ops.TRUNC})
-BINARY = COMPARE | {Ops.ADD, Ops.MUL, Ops.IDIV, Ops.MOD, Ops.POW, Ops.MAX, Ops.MAXIMUM, Ops.AND,
-                    Ops.OR, Ops.XOR, Ops.SHL, Ops.SHR}
+BINARY = COMPARE | {Ops.ADD, Ops.MUL, Ops.DIV, Ops.IDIV, Ops.MOD, Ops.POW, Ops.MAX, Ops.MAXIMUM,
+                    Ops.AND, Ops.OR, Ops.XOR, Ops.SHL, Ops.SHR}
 ALU = UNARY | BINARY | {Ops.WHERE}
 COMMUTATIVE = frozenset({Ops.ADD, Ops.MUL, Ops.AND, Ops.OR, Ops.XOR, Ops.CMPEQ, Ops.CMPNE})
 

@@ -31,8 +31,9 @@ from uopc.uop import THREAD, VECTOR, Ops, UOp, kind
 
 FUNCTIONS = {Ops.EXP2: "exp2", Ops.LOG2: "log2", Ops.SIN: "sin", Ops.COS: "cos", Ops.TANH: "tanh",
              Ops.ERF: "erf", Ops.SQRT: "sqrt", Ops.TRUNC: "trunc", Ops.POW: "pow"}
-SYMBOLS = {Ops.ADD: "+", Ops.MUL: "*", Ops.CMPLT: "<", Ops.CMPLE: "<=", Ops.CMPEQ: "==",
-           Ops.CMPNE: "!=", Ops.AND: "&", Ops.OR: "|", Ops.XOR: "^", Ops.SHL: "<<", Ops.SHR: ">>"}
+SYMBOLS = {Ops.ADD: "+", Ops.MUL: "*", Ops.DIV: "/", Ops.CMPLT: "<", Ops.CMPLE: "<=",
+           Ops.CMPEQ: "==", Ops.CMPNE: "!=", Ops.AND: "&", Ops.OR: "|", Ops.XOR: "^",
+           Ops.SHL: "<<", Ops.SHR: ">>"}
 FROM_MATH_H = re.compile(r"\b(?:INFINITY|NAN|(?:" + "|".join(
     [*FUNCTIONS.values(), "fmod", "floor", "copysign"]) + r")f?\()")
 HELPER_NAME = re.compile(r"\b(?:floordiv|floormod|saturate|bits)_\w+")

@@ -13,7 +13,7 @@ from uopc.dtype import DType, dtypes
 from uopc.ops import ALU, COMPARE, MOVEMENT, UNARY, ConstArg
 from uopc.uop import IDENTITY, Ops, ParamArg, UOp, prod
 
-FLOAT_ONLY = UNARY - {Ops.CAST, Ops.BITCAST} | {Ops.POW}
+FLOAT_ONLY = UNARY - {Ops.CAST, Ops.BITCAST} | {Ops.DIV, Ops.POW}
 Rule = Callable[[UOp], bool]
 Rules = Sequence[tuple[Sequence[Ops] | frozenset[Ops], Rule]]
 

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from weakref import ref
 
 from uopc import config
-from uopc.dtype import DType, Number, as_const, index_dtype
+from uopc.dtype import DType, Number, as_const, exact_reciprocal, index_dtype
 from uopc.ops import ALU, MOVEMENT, ConstArg, Ops, ParamArg, dtype_of, shape_of
 
 __all__ = ["ALU", "IDENTITY", "MOVEMENT", "THREAD", "UNROLL", "VECTOR", "Ops", "ParamArg", "UOp",
@@ -250,9 +250,9 @@ class UOp:
         return self + self.lift(other) * -1 if isinstance(other, UOp) else self + -other
 
     def __truediv__(self, other: UOp | Number) -> UOp:
-        if isinstance(other, UOp):
-            return self * other.reciprocal()
-        return self * (1 / other if other else math.copysign(math.inf, other))
+        """IEEE's quotient of floats; by a power of two it is a product, which is as exact."""
+        exact = None if isinstance(other, UOp) else exact_reciprocal(other, self.dtype)
+        return self.alu(Ops.DIV, other) if exact is None else self * exact
 
     def __floordiv__(self, other: UOp | Number) -> UOp:
         return self.alu(Ops.IDIV, other)
@@ -299,7 +299,7 @@ class UOp:
         return self.lift(other) + self * -1
 
     def __rtruediv__(self, other: Number) -> UOp:
-        return self.lift(other) * self.reciprocal()
+        return self.lift(other) / self
 
     def eq(self, other: UOp | Number) -> UOp:
         return self.alu(Ops.CMPEQ, other)

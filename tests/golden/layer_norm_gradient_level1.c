@@ -251,8 +251,8 @@ void r_64(float* restrict data0, float* restrict data1, float* restrict data2, f
     float alu4 = sqrtf(((val3*0.010416666666666666f)+1e-05f));
     float alu5 = (1.0f/alu4);
     float val6 = data3[alu1];
-    float alu7 = ((val6==0.0f)?val6:((val6*(alu5*alu5))*-1.0f));
-    float alu8 = ((((alu7==0.0f)|(alu4==0.0f))?0.0f:((alu7*0.5f)*alu5))*0.010416666666666666f);
+    float alu7 = ((val6==0.0f)?val6:(((val6*alu5)*alu5)*-1.0f));
+    float alu8 = ((((alu7==0.0f)|(alu4==0.0f))?0.0f:((alu7*0.5f)/alu4))*0.010416666666666666f);
     float val9 = data5[alu1];
     float alu10 = ((val9*0.010416666666666666f)*-1.0f);
     f32x8 acc1;
@@ -299,9 +299,9 @@ void e_64_96(float* restrict data0, float* restrict data1, float* restrict data2
     float alu5 = sqrtf(alu4);
     float alu6 = (1.0f/alu5);
     float val7 = data3[alu1];
-    float alu8 = ((val7*(alu6*alu6))*-1.0f);
+    float alu8 = (((val7*alu6)*alu6)*-1.0f);
     float alu9 = ((val7==0.0f)?val7:alu8);
-    float alu10 = ((alu9*0.5f)*alu6);
+    float alu10 = ((alu9*0.5f)/alu5);
     float alu11 = (((alu9==0.0f)|(alu5==0.0f))?0.0f:alu10);
     float alu12 = (alu11*0.010416666666666666f);
     float val13 = data5[alu1];

@@ -210,8 +210,8 @@ static void r_64_4(float* restrict data0, float* restrict data1, float* restrict
       float alu5 = sqrtf(((val4*0.010416666666666666f)+1e-05f));
       float alu6 = (1.0f/alu5);
       float val7 = data3[alu1];
-      float alu8 = ((val7==0.0f)?val7:((val7*(alu6*alu6))*-1.0f));
-      float alu9 = ((((alu8==0.0f)|(alu5==0.0f))?0.0f:((alu8*0.5f)*alu6))*0.010416666666666666f);
+      float alu8 = ((val7==0.0f)?val7:(((val7*alu6)*alu6)*-1.0f));
+      float alu9 = ((((alu8==0.0f)|(alu5==0.0f))?0.0f:((alu8*0.5f)/alu5))*0.010416666666666666f);
       float val10 = data5[alu2];
       float alu11 = ((val10*0.010416666666666666f)*-1.0f);
       f32x8 acc1;
@@ -254,9 +254,9 @@ static void e_64_96_5(float* restrict data0, float* restrict data1, float* restr
       float alu6 = sqrtf(alu5);
       float alu7 = (1.0f/alu6);
       float val8 = data3[alu1];
-      float alu9 = ((val8*(alu7*alu7))*-1.0f);
+      float alu9 = (((val8*alu7)*alu7)*-1.0f);
       float alu10 = ((val8==0.0f)?val8:alu9);
-      float alu11 = ((alu10*0.5f)*alu7);
+      float alu11 = ((alu10*0.5f)/alu6);
       float alu12 = (((alu10==0.0f)|(alu6==0.0f))?0.0f:alu11);
       float alu13 = (alu12*0.010416666666666666f);
       float val14 = data5[alu2];
