@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from models.gpt import GPT, GPTConfig, parameter_shapes
-from tests.fuzz.checkpoints import put_together, taken_apart
+from tests.fuzz.checkpoints import put_together, taken_apart, with_context
 from train import gpt
 from train.checkpoint import FILE_NAME, load_checkpoint, save_checkpoint
 from train.options import gpt_parser, parse_inheriting
@@ -120,6 +120,7 @@ def sized(name: str, size: int) -> Edit:
     (sized("n_head", 0), "--n_head: must be at least 1, got 0"),
     (lambda info, _: info["model"].update(n_layer=2), "n_layer is 2, the option 1"),
     (lambda info, _: info["model"].update(vocab_size=300), "300, the tokenizer one of 22"),
+    (lambda info, _: info["options"].update(tokenizer="gpt2"), "it is 'char', the option 'gpt2'"),
     (lambda info, _: info["options"].update(dropout=1.5), "--dropout: must be at least 0 and"),
     (lambda info, _: info["options"].update(bias="True"), "--bias is 'True'"),
     (lambda info, _: info["options"].update({"\x1b[2J": 1}), r"no option '\x1b[2J'"),
@@ -143,6 +144,13 @@ def test_a_file_whose_checksum_fits_is_checked_too(trained: Path, tmp_path: Path
     text = refusal(tmp_path)
     assert said in text
     assert "\x1b" not in text and len(text) < 800
+
+
+def test_a_context_that_no_memory_holds(trained: Path, tmp_path: Path) -> None:
+    info, tensors = taken_apart((trained / FILE_NAME).read_bytes())
+    with_context(info, tensors, 400_000)
+    put_together(info, tensors, tmp_path / FILE_NAME)
+    assert "its attention needs 1,280,000,000,000 bytes" in refusal(tmp_path)
 
 
 @pytest.mark.parametrize(("text", "said"), [
@@ -175,7 +183,7 @@ def test_what_is_no_file_is_called_what_it_is(trained: Path, tmp_path: Path) -> 
         path.unlink()
     path.write_bytes((trained / FILE_NAME).read_bytes())
     os.truncate(path, 1 << 43)
-    assert "bytes, this machine" in refusal(tmp_path)
+    assert "needs 8,796,093,022,208 bytes, this machine has" in refusal(tmp_path)
 
 
 def test_no_path_is_taken_from_a_checkpoint(trained: Path, tmp_path: Path,

@@ -21,7 +21,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from train.schema import check_info, check_tensors, check_values, parse_info
+from train.schema import attention_bytes, check_info, check_tensors, check_values, parse_info
 from train.terminal import few, quoted, visible
 
 FILE_NAME = "ckpt.safetensors"
@@ -75,10 +75,7 @@ def load_checkpoint(out_dir: Path) -> Checkpoint:
             about = os.fstat(raw.fileno())
             if not stat.S_ISREG(about.st_mode):
                 raise ValueError(f"it is {KINDS.get(stat.S_IFMT(about.st_mode), 'no file')}")
-            memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-            if about.st_size > memory:
-                raise ValueError(f"it has {about.st_size:,} bytes, this machine {memory:,} of "
-                                 "memory")
+            check_memory("the file", about.st_size)
             # The open file, not its name: a training that goes on may replace it meanwhile.
             with safe_open(f"/dev/fd/{raw.fileno()}", framework="np") as file:
                 return _read(raw, file)
@@ -109,6 +106,7 @@ def _read(raw: BinaryIO, file: safe_open) -> Checkpoint:
     slices = {name: file.get_slice(name) for name in file.keys()}
     check_tensors({name: (s.get_dtype(), tuple(s.get_shape())) for name, s in slices.items()},
                   info)
+    check_memory("its attention", attention_bytes(info))
     checkpoint = Checkpoint({}, info=info)
     for name in slices:
         kind, _, rest = name.partition(".")
@@ -119,6 +117,13 @@ def _read(raw: BinaryIO, file: safe_open) -> Checkpoint:
         print(visible(f"the checkpoint {raw.name} has no checksum (it is of an earlier version): "
                       "damage to it may go unnoticed"), file=sys.stderr)
     return checkpoint
+
+
+def check_memory(what: str, size: int) -> None:
+    """Raises ValueError if the machine has less memory than this, in bytes."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if size > memory:
+        raise ValueError(f"{what} needs {size:,} bytes, this machine has {memory:,}")
 
 
 def _place_of_digest(header: bytes | bytearray, digest: str) -> int:

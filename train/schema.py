@@ -58,7 +58,10 @@ def _model(value: Any, info: Info) -> bool:
 
 
 def _tokenizer(value: Any, info: Info) -> bool:
-    size = tokenizer_from_state(value).vocab_size
+    tokenizer = tokenizer_from_state(value)
+    size, option = tokenizer.vocab_size, info["options"].get("tokenizer", tokenizer.name)
+    if option != tokenizer.name:
+        raise ValueError(f"it is {tokenizer.name!r}, the option {quoted(option)}")
     if size != info["model"]["vocab_size"]:
         raise ValueError(f"the model has a vocabulary of {info['model']['vocab_size']}, the "
                          f"tokenizer one of {size}")
@@ -154,6 +157,11 @@ def _unfit(stored: Mapping[str, tuple[str, tuple[int, ...]]],
             yield f"{name} is stored as {dtype}, a checkpoint holds {DTYPE}"
         elif found != shape:
             yield f"{name} has shape {quoted(found)}, the model needs {shape}"
+
+
+def attention_bytes(info: Info) -> int:
+    """The scores of one full context, which no size of a tensor bounds: f32 (H, T, T)."""
+    return info["model"]["n_head"] * info["model"]["block_size"] ** 2 * 4
 
 
 def check_values(name: str, values: np.ndarray) -> None:

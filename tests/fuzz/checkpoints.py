@@ -207,7 +207,7 @@ def plausible(now: Any, wrong: Any, key: Any) -> bool:
 
 def tensors_edited(rng: random.Random) -> Damage:
     kind = rng.choice(("rename", "drop", "add", "reshape", "retype", "grow", "nan", "inf",
-                       "negative", "layers", "width", "vocabulary"))
+                       "negative", "layers", "width", "vocabulary", "context"))
     seed = rng.random()
 
     def damage(good: bytes, path: Path) -> None:
@@ -239,6 +239,8 @@ def tensors_edited(rng: random.Random) -> Damage:
             values[local.randrange(len(values))] = {"nan": math.nan, "inf": -math.inf,
                                                     "negative": -1.0}[kind]
             tensor["data"] = values.tobytes()
+        elif kind == "context":
+            with_context(info, tensors, 400_000)
         else:
             size = {"layers": "n_layer", "width": "n_embd", "vocabulary": "vocab_size"}[kind]
             info["model"][size] = local.choice((2, 2000, 10**7, 2**30))
@@ -247,6 +249,15 @@ def tensors_edited(rng: random.Random) -> Damage:
         put_together(info, tensors, path)
 
     return f"tensors: {kind} {seed}", damage
+
+
+def with_context(info: Info, tensors: Tensors, size: int) -> None:
+    """A context of `size` tokens, for which the file has all that it must have."""
+    info["options"]["block_size"] = info["model"]["block_size"] = size
+    for name, tensor in tensors.items():
+        if name.endswith("wpe.weight"):
+            width = tensor["shape"][1]
+            tensor |= {"shape": [size, width], "data": bytes(size * width * 4)}
 
 
 def kind_changed(rng: random.Random) -> Damage:
