@@ -26,7 +26,7 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pat
     monkeypatch.setenv("UOPC_CACHE", str(folder))
     monkeypatch.delenv("CC", raising=False)
     monkeypatch.setattr(runtime, "_loaded", {})
-    lookups = (runtime._find_compiler, cache_folder._usable_folder, runtime._probe)
+    lookups = (runtime._find_compiler, cache_folder._cache, runtime._probe)
     for lookup in lookups:
         lookup.cache_clear()
     yield folder

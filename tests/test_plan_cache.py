@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from uopc import kernelize, plan_cache
-from uopc.cache_folder import trim_cache
+from uopc.cache_folder import Folder, cache, trim_cache
 from uopc.composite import buffer_data
 from uopc.counters import counters
 from uopc.kernelize import realize
@@ -69,7 +69,7 @@ def test_a_damaged_plan_is_made_again(how: str, folder: Path) -> None:
 def test_a_plan_of_another_make_is_made_again(content: str, folder: Path) -> None:
     value()
     (path,) = folder.glob("*.plan")
-    plan_cache.write_intact(content.encode(), path)
+    cache().write(content.encode(), path.name)
     assert value()[1] == 0
 
 
@@ -122,18 +122,24 @@ def test_many_processes_share_the_folder(folder: Path) -> None:
     assert not list(folder.glob("build-*"))
 
 
-def test_a_folder_that_is_gone_or_full_is_no_error(folder: Path,
-                                                   monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_is_gone_or_full_is_no_error(
+        folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.rmtree(folder)
     first, _, _ = value()
     assert value(3.0)[1] == 0
 
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
+    write = Folder.write
 
-    monkeypatch.setattr(plan_cache, "write_intact", full)
+    def full(self: Folder, *what: object) -> None:
+        if self.path == folder:
+            raise OSError(28, "No space left on device")
+        write(self, *what)
+
+    monkeypatch.setattr(Folder, "write", full)
     value(4.0)
     np.testing.assert_array_equal(value()[0], first)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "No space left" in line and str(folder) in line
 
 
 def test_only_own_files_are_deleted(folder: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from uopc import config
-from uopc.cache_folder import in_cache, read_intact, write_intact
+from uopc.cache_folder import cache
 from uopc.counters import counters
 from uopc.dtype import DType, dtypes
 from uopc.opt.target import target
@@ -28,7 +28,7 @@ def load_plan(key: tuple) -> Plan | None:
     """The plan that was stored under a structure key, or None."""
     if not _wanted():
         return None
-    content = read_intact(_path(key))
+    content = cache().read(_name(key))
     if content is None:
         return None
     try:
@@ -43,7 +43,7 @@ def store_plan(key: tuple, plan: Plan) -> None:
     """Keep a plan. A full or unwritable folder is no error: the next process makes it again."""
     if _wanted():
         with contextlib.suppress(OSError):
-            write_intact(json.dumps(_to_json(plan)).encode(), _path(key))
+            cache().write(json.dumps(_to_json(plan)).encode(), _name(key))
 
 
 def _wanted() -> bool:
@@ -52,9 +52,9 @@ def _wanted() -> bool:
                 or config.read("PROFILE") != "0")
 
 
-def _path(key: tuple) -> Path:
+def _name(key: tuple) -> str:
     parts = [_text(key), _version(), repr(target()), *identity("")]
-    return in_cache(hashlib.sha256("\0".join(parts).encode()).hexdigest()[:40] + ".plan")
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:40] + ".plan"
 
 
 @functools.cache

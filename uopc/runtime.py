@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import functools
 import hashlib
 import itertools
@@ -17,7 +18,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from uopc import config, profile
-from uopc.cache_folder import cache_folder, in_cache, is_intact, write_intact
+from uopc.cache_folder import cache, cache_folder
 from uopc.counters import counters
 from uopc.dtype import ALL_DTYPES, DType
 from uopc.memory import LINE, address, empty_array
@@ -42,6 +42,8 @@ QUICKER = ("-O1", "-fexpensive-optimizations", "-ftree-loop-vectorize", "-ftree-
 UNIT = 1 << 15  # characters of several sources that make one translation unit
 CHUNKS = 16  # per thread, of a program whose steps are shared out
 
+
+NO_ROOM = re.compile(re.escape(os.strerror(errno.ENOSPC)) + "|" + os.strerror(errno.EDQUOT))
 
 _lock = threading.Lock()  # around the counters, and what is said once
 _waiting_lock = threading.Lock()  # around what waits for a compiler
@@ -112,7 +114,8 @@ OPENMP_PROBE = "#include <omp.h>\nint f(void) { return omp_get_max_threads(); }\
 def openmp(command: tuple[str, ...]) -> bool:
     """True when the compiler can build and link programs with OpenMP; the probe stays on disk."""
     try:
-        return build(OPENMP_PROBE).exists()
+        build(OPENMP_PROBE)
+        return True
     except CompileError:
         return False
 
@@ -127,11 +130,12 @@ def flags_of(src: str) -> tuple[str, ...]:
     return (*flags, "-fopenmp") if wants_threads else flags
 
 
-def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+def _run(command: Sequence[str], scratch: Path | None = None) -> subprocess.CompletedProcess[str]:
     """Run a compiler in a process group of its own: a Ctrl-C that we mean to survive must not end
-    it. Raises CompileError if a signal did."""
+    it. Its own temporary files go to `scratch`. Raises CompileError if a signal ended it."""
+    environment = None if scratch is None else {**os.environ, "TMPDIR": str(scratch)}
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False,
-                          start_new_session=True)
+                          start_new_session=True, env=environment)
     if done.returncode < 0:
         raise CompileError(f"{shlex.join(command)} was ended by signal {-done.returncode}")
     return done
@@ -146,12 +150,12 @@ def identity(src: str) -> list[str]:
     return [src, ENTRY, *flags_of(src), *command, *_probe(command).macros]
 
 
-def object_path(src: str) -> Path:
-    """Where the object of a source is kept, whether or not it exists yet."""
-    return in_cache(hashlib.sha256("\0".join(identity(src)).encode()).hexdigest()[:40] + ".so")
+def object_name(src: str) -> str:
+    """The name under which the cache keeps the object of a source."""
+    return hashlib.sha256("\0".join(identity(src)).encode()).hexdigest()[:40] + ".so"
 
 
-def build(src: str) -> Path:
+def build(src: str) -> str:
     """Compile a source unless an intact object of it is there. Returns the object's path.
 
     Raises CompileError with the lines of C around the first error; the source is kept.
@@ -159,39 +163,45 @@ def build(src: str) -> Path:
     return build_together([src])[0]
 
 
-def build_together(sources: Sequence[str]) -> list[Path]:
+def build_together(sources: Sequence[str]) -> list[str]:
     """The same for several sources that take the same flags. Those that have no object get one
     that they share, under a name for each: a compiler needs 50 ms before it reads a line."""
-    targets = [object_path(src) for src in sources]
-    missing = {src: path for src, path in zip(sources, targets, strict=True)
-               if not is_intact(path)}
+    names = {src: object_name(src) for src in sources}
+    found = {src: cache().find(name) for src, name in names.items()}
+    missing = {src: names[src] for src, path in found.items() if path is None}
     with _lock:
-        counters.objects_found += len(sources) - len(missing)
+        counters.objects_found += len(found) - len(missing)
     if missing:
-        _compile(missing)
-    return targets
+        try:
+            _compile(missing)
+        except OSError as error:
+            raise CompileError(f"there is no room for compiled kernels: {error}") from None
+    return [found[src] or cache().folder.loadable(names[src]) for src in sources]
 
 
-def _compile(targets: Mapping[str, Path]) -> None:
-    """Sources, with the paths for their objects, as one translation unit."""
+def _compile(targets: Mapping[str, str]) -> None:
+    """Sources, with the names of their objects, as one translation unit. Raises OSError where
+    there is no room for it."""
     start = time.perf_counter()
     command = compiler()
-    (first, target), *others = targets.items()
-    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as scratch:
-        source, made = Path(scratch, "kernel.c"), Path(scratch, "kernel.so")
-        source.write_text("\n".join(map(_with_own_names, targets)) if others else
-                          _with_entries(first))
-        run = _run([*command, *flags_of(first), str(source), "-o", str(made), "-lm"])
+    (first, name), *others = targets.items()
+    source = "\n".join(map(_with_own_names, targets)) if others else _with_entries(first)
+    with cache().scratch() as scratch:
+        (scratch / "kernel.c").write_text(source)
+        made = scratch / "kernel.so"
+        run = _run([*command, *flags_of(first), str(scratch / "kernel.c"), "-o", str(made), "-lm"],
+                   scratch)
+        if run.returncode and NO_ROOM.search(run.stderr) and not cache().has_retreated:
+            cache().retreat(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+            _compile(targets)
+            return
         if run.returncode and others:  # one by one, to tell which it is
-            for src, path in targets.items():
-                _compile({src: path})
+            for src, own_name in targets.items():
+                _compile({src: own_name})
             return
         if run.returncode:
-            kept = target.with_suffix(".c")
-            kept.write_text(first)
-            raise CompileError(_explain(run.stderr, first, kept, command))
-        write_intact(made.read_bytes(), *targets.values())
+            raise CompileError(_explain(run.stderr, first, _keep_source(first, name), command))
+        cache().write(made.read_bytes(), *targets.values())
     with _lock:
         counters.objects_built += len(targets)
         counters.compile_time += time.perf_counter() - start
@@ -252,6 +262,14 @@ def load_all(sources: Iterable[str]) -> None:
     with loading() as load:
         for src in sources:
             load(src)
+
+
+def _keep_source(src: str, name: str) -> Path:
+    """Where the source of an object that was not to be is left for the user to look at."""
+    path = (cache_folder() / name).with_suffix(".c")
+    with contextlib.suppress(OSError):
+        path.write_text(src)
+    return path
 
 
 def _explain(stderr: str, src: str, kept: Path, command: Sequence[str]) -> str:
@@ -317,13 +335,24 @@ def _load_together(sources: Sequence[str]) -> None:
     # takes the cores from whatever else runs on the machine
     os.environ.setdefault("GOMP_SPINCOUNT", config.read("GOMP_SPINCOUNT"))
     for src, path in zip(sources, build_together(sources), strict=True):
-        if not path.exists():  # another process has cleared the folder just now
-            build(src)
-        try:
-            _loaded[src] = ctypes.CDLL(str(path))
-        except OSError as error:
-            raise CompileError(f"cannot load the compiled kernel {path} ({error}); if its folder "
-                               "is mounted noexec, set UOPC_CACHE to another") from None
+        _loaded[src] = _library(src, path)
+
+
+def _library(src: str, path: str) -> ctypes.CDLL:
+    """The object at a path, loaded. Where that fails it is built once more, since another process
+    may have cleared the folder just now, and at last in a temporary folder."""
+    with contextlib.suppress(OSError):
+        return ctypes.CDLL(path)
+    try:
+        return ctypes.CDLL(build(src))
+    except OSError as error:
+        folder, problem = cache_folder(), error
+    try:
+        cache().retreat(problem, alone=True)
+        return ctypes.CDLL(build(src))
+    except OSError:
+        raise CompileError(f"cannot load a compiled kernel from {folder} ({problem}); if the "
+                           "folder is mounted noexec, set UOPC_CACHE to another") from None
 
 
 def _say_threads(library: ctypes.CDLL) -> None:
