@@ -1,7 +1,18 @@
 #!/usr/bin/env bash
 # One entry point: makes the Python environment when it is needed, then runs the command.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")" # every path below is relative to the repository
+
+# Every path below is relative to the repository, which is where this file is, not a link to it.
+script=${BASH_SOURCE[0]}
+while [ -L "$script" ]; do
+  target=$(readlink "$script")
+  case "$target" in
+    /*) script=$target ;;
+    *) script=$(dirname -- "$script")/$target ;;
+  esac
+done
+unset CDPATH
+cd -P -- "$(dirname -- "$script")"
 
 usage() {
   cat <<'USAGE'
@@ -43,9 +54,10 @@ main_job() {
     out_dir=out
     set -- --out_dir=out "$@"
   fi
+  case "$out_dir" in "~" | "~/"*) out_dir=${HOME:-}${out_dir#"~"} ;; esac # as gpt.py reads it
   python train/gpt.py --log_interval=25 "$@"
   python train/sample.py --out_dir="$out_dir"
-  echo "log: $(cd "$out_dir" && pwd)/log.jsonl"
+  echo "log: $(cd -- "$out_dir" && pwd)/log.jsonl"
 }
 
 # ---- what must be there first ----
@@ -53,7 +65,10 @@ main_job() {
 need_c_compiler() {
   local candidate
   if [ -n "${CC:-}" ]; then
-    command -v "${CC%% *}" >/dev/null || die "the C compiler CC=$CC is not found"
+    # CC is a command of shell words, which may be quoted: taken apart as uopc does.
+    "$base" -c 'import shlex, shutil, sys
+sys.exit(not shutil.which(shlex.split(sys.argv[1])[0]))' "$CC" 2>/dev/null ||
+      die "the C compiler CC=$CC is not found"
     return
   fi
   for candidate in gcc clang cc; do
@@ -63,27 +78,30 @@ need_c_compiler() {
  Fedora: dnf install gcc; macOS: xcode-select --install), or set CC"
 }
 
-# Makes .venv and puts it on PATH. The stamp says which Python and which requirements it was made
-# from and is written last, so an interrupted installation is done again.
-use_venv() {
-  local base=${PYTHON:-python3} version stamp=.venv/requirements.stamp wanted
+# Sets `base`, the Python that .venv is made from, and its `version`.
+find_python() {
   # A virtual environment that is active is looked through to the Python it was made from.
-  base=$("$base" -c 'import sys; print(getattr(sys, "_base_executable", sys.executable))') ||
+  base=$("${PYTHON:-python3}" -c \
+    'import sys; print(getattr(sys, "_base_executable", sys.executable))') ||
     die "cannot run ${PYTHON:-python3}: install Python 3.10 or newer, or set PYTHON"
   version=$("$base" -c 'import sys; print(*sys.version_info[:3], sep=".")')
   "$base" -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
     die "$base is Python $version; set PYTHON to a Python 3.10 or newer"
+}
 
+# Makes .venv and puts it on PATH. The stamp says which Python and which requirements it was made
+# from and is written last, so an interrupted installation is done again.
+use_venv() {
+  local stamp=.venv/requirements.stamp wanted
   wanted="python $version"$'\n'"$(cat requirements.txt)"
   if [ ! -x .venv/bin/python ] || [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
-    install_venv "$base" "$version"
+    install_venv
     printf '%s\n' "$wanted" >"$stamp"
   fi
   export PATH="$PWD/.venv/bin:$PATH"
 }
 
 install_venv() {
-  local base=$1 version=$2
   if [ "$(.venv/bin/python -c 'import sys; print(*sys.version_info[:3], sep=".")' \
     2>/dev/null)" != "$version" ] || ! .venv/bin/python -m pip --version >/dev/null 2>&1; then
     "$base" -c 'import venv, ensurepip' 2>/dev/null ||
@@ -114,7 +132,11 @@ case "$command" in
     ;;
 esac
 
-if [ "$command" != lint ]; then need_c_compiler; fi
+find_python
+case "$command" in
+  lint | clear) ;;
+  *) need_c_compiler ;;
+esac
 use_venv
 case "$command" in
   test) exec python -m pytest "$@" ;;

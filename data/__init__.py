@@ -6,18 +6,26 @@ Comes in: the name of a data set, or the path of a text file. Goes out: NumPy ar
     load_digits()                                          →  images float32, labels int32
 
 One module per source (`stdlib`, `shakespeare`, `textfile`, `digits`); `tokenizer` turns text into
-ids, `store` keeps the ids on disk, `dataset` draws batches from them.
+ids, `store` keeps the ids on disk (`files` is how files are met), `dataset` draws batches from
+them.
 """
 
 from data.dataset import TextDataset, load_dataset
 from data.digits import load_digits, split_digits
-from data.tokenizer import CharTokenizer, TiktokenTokenizer, Tokenizer, tokenizer_from_state
+from data.tokenizer import (
+    CharTokenizer,
+    TiktokenTokenizer,
+    Tokenizer,
+    default_start,
+    tokenizer_from_state,
+)
 
 __all__ = [
     "CharTokenizer",
     "TextDataset",
     "TiktokenTokenizer",
     "Tokenizer",
+    "default_start",
     "load_dataset",
     "load_digits",
     "split_digits",

@@ -8,11 +8,13 @@ The text is prepared at the first call and found again by later ones (`store`).
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 
+from data.files import path_of
 from data.shakespeare import shakespeare_source
 from data.source import Source
 from data.stdlib import stdlib_source
@@ -20,14 +22,15 @@ from data.store import (
     DEFAULT_ROOT,
     SPLITS,
     Prepared,
+    UnusableError,
     cache_root,
     folder_of,
     open_prepared,
-    writable_root,
+    writable_folder,
     write_prepared,
 )
 from data.textfile import textfile_source
-from data.tokenizer import Tokenizer, check_tokenizer_name, tokenizer_from_state
+from data.tokenizer import Tokenizer, check_tokenizer_name
 
 SOURCES: dict[str, Callable[[], Source]] = {
     "python": stdlib_source,
@@ -108,8 +111,8 @@ class TextDataset:
         if not self.has_room(split, block_size):
             raise ValueError(
                 f"data set {self.name!r}: the {split} split has {len(self._tokens(split))} tokens, "
-                f"but block_size {block_size} needs at least {block_size + 1}; "
-                "use a longer text or a smaller --block_size"
+                f"but block_size {block_size} needs at least {block_size + 1}; use a longer text"
+                + (" or a smaller --block_size" if len(self._tokens(split)) > 1 else "")
             )
 
 
@@ -118,7 +121,8 @@ def load_dataset(
 ) -> TextDataset:
     """The data set of this name, prepared now unless it already is.
 
-    dataset: "python" (Python's own sources), "shakespeare" (downloaded) or a text file's path.
+    dataset: "python" (Python's own sources), "shakespeare" (downloaded) or the path of a text file,
+        which may be a pipe.
     tokenizer: "char", or the name of a tiktoken encoding such as "gpt2".
     data_dir: where prepared data is kept; by default `data/prepared` in the repository, or a
         folder in the user's cache if that cannot be written.
@@ -127,28 +131,52 @@ def load_dataset(
     be downloaded and cannot be, OSError if a file cannot be read or written.
     """
     check_tokenizer_name(tokenizer)
-    source = _find_source(str(dataset))
-    roots = [DEFAULT_ROOT, cache_root()] if data_dir is None else [Path(data_dir).expanduser()]
-    for root in roots:
-        prepared = open_prepared(folder_of(root, source, tokenizer), source)
-        if prepared is not None:
-            break
-    else:
-        prepared = write_prepared(writable_root(roots), source, tokenizer)
-    return TextDataset(source.name, tokenizer_from_state(prepared.tokenizer_state), prepared)
+    if data_dir is not None and not str(data_dir):
+        raise ValueError("the folder of prepared data is an empty name; leave --data_dir out for "
+                         f"{DEFAULT_ROOT}")
+    roots = [DEFAULT_ROOT, cache_root()] if data_dir is None else [path_of(data_dir)]
+    source = None
+    try:
+        source = _find_source(str(dataset))
+        prepared = _open_or_write([folder_of(root, source, tokenizer) for root in roots],
+                                  source, tokenizer)
+    except MemoryError:
+        size = f"of {source.size:,} bytes " if source else ""
+        raise ValueError(f"data set {dataset!r}: the text {size}does not fit into memory") from None
+    return TextDataset(source.name, prepared.tokenizer, prepared)
+
+
+def _open_or_write(folders: list[Path], source: Source, tokenizer: str) -> Prepared:
+    """What the first usable of `folders` holds, else prepared anew, with a line if one of them had
+    to be passed over."""
+    problems = []
+    for folder in folders:
+        try:
+            prepared = open_prepared(folder, source, tokenizer)
+        except UnusableError as error:
+            problems.append(f"{folder} cannot be used: {error}")
+        else:
+            if prepared is not None:
+                return prepared
+    if problems:
+        print(f"data: {'; '.join(problems)}; prepared again", file=sys.stderr)
+    return write_prepared(writable_folder(folders), source, tokenizer)
 
 
 def _find_source(dataset: str) -> Source:
     if dataset in SOURCES:
         return SOURCES[dataset]()
-    path = Path(dataset).expanduser()
-    if path.is_file():
+    path = path_of(dataset)
+    try:
         return textfile_source(path)
-    what = "is a folder" if path.is_dir() else "does not exist"
-    raise ValueError(
-        f"unknown data set {dataset!r}: the file {path.absolute()} {what}, and the known names are "
-        f"{', '.join(SOURCES)}; prepare a text with: python data/prepare.py --dataset=PATH"
-    )
+    except (FileNotFoundError, NotADirectoryError):
+        raise ValueError(
+            f"unknown data set {dataset!r}: the file {str(path.absolute())!r} does not exist, and "
+            f"the known names are {', '.join(SOURCES)}; prepare a text with: "
+            "python data/prepare.py --dataset=PATH"
+        ) from None
+    except OSError as error:
+        raise OSError(f"data set {dataset!r}: {error.strerror or error}") from error
 
 
 def _check_positive(name: str, value: int) -> None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 import http.client
 import os
-import tempfile
 import urllib.request
 from pathlib import Path
 
+from data.files import read_bounded, scratch_folder
 from data.source import Source
 
 URL = "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt"
+NAME = "shakespeare.txt"
 SIZE = 1_115_394
 SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"
 TIMEOUT = 30  # seconds without an answer before the download is given up
@@ -31,14 +32,23 @@ def _read(folder: Path) -> str:
 
     Raises ConnectionError if it cannot be downloaded or is not the text expected.
     """
-    path = folder / "shakespeare.txt"
-    if path.is_file():
-        raw = path.read_bytes()
-        if hashlib.sha256(raw).hexdigest() == SHA256:
-            return raw.decode("utf-8")
-    raw = _download()
-    _write_atomically(path, raw)
+    raw = _kept(folder / NAME)
+    if raw is None:
+        raw = _download()
+        # A reader sees the whole file or none, also when two processes download at once.
+        with scratch_folder(folder) as scratch:
+            (scratch / NAME).write_bytes(raw)
+            os.replace(scratch / NAME, folder / NAME)
     return raw.decode("utf-8")
+
+
+def _kept(path: Path) -> bytes | None:
+    """The text that an earlier run downloaded; None if it is not there, or damaged."""
+    try:
+        raw = read_bounded(path, SIZE)
+    except (OSError, ValueError):
+        return None
+    return raw if hashlib.sha256(raw).hexdigest() == SHA256 else None
 
 
 def _download() -> bytes:
@@ -59,15 +69,3 @@ def _download_error(reason: str) -> ConnectionError:
         f"data set 'shakespeare': cannot download {URL} ({reason}); use --dataset=PATH with a "
         "text file of yours, or --dataset=python, which needs no network"
     )
-
-
-def _write_atomically(path: Path, raw: bytes) -> None:
-    """A reader sees the whole file or none, also when two processes download at once."""
-    handle, name = tempfile.mkstemp(prefix=".shakespeare-", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(raw)
-        os.replace(name, path)
-    except OSError:
-        Path(name).unlink(missing_ok=True)
-        raise

@@ -33,7 +33,7 @@ def stdlib_source(folder: Path | None = None) -> Source:
     pieces: list[bytes] = []
     size = 0
     for path in sorted(stdlib.glob("*.py"), key=lambda path: path.name):
-        if path.name.startswith(_LOCAL):
+        if path.name.startswith(_LOCAL) or not path.is_file():
             continue
         raw = path.read_bytes().replace(b"\r\n", b"\n")
         if not raw.isascii():

@@ -2,47 +2,56 @@
 
     text, tokenizer  →  train.bin  val.bin  (flat uint16 or uint32)  and  meta.json
 
-`meta.json` holds the checksum of the source and of both files. A folder is used only if all of them
-match, so no lock is needed: whatever a killed process, a full disk or two processes at once leave
-behind is either right or prepared again.
+`meta.json` says which text and tokenizer the ids are of, how many there are, and the checksum of
+both files; its `digest` covers all that, the vocabulary included. Nothing that it says is trusted:
+it has to be, byte for byte, what would be written for this text and these files. So no lock is
+needed: whatever a killed process, a full disk or two processes at once leave behind is either right
+or prepared again.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
+import reprlib
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from data.files import open_file, path_of, read_bounded, scratch_folder, sweep
 from data.source import Source
-from data.tokenizer import Tokenizer, make_tokenizer
+from data.tokenizer import Tokenizer, make_tokenizer, tokenizer_from_state
 
-FORMAT = 1  # raise it when the layout changes: older folders are then prepared again
+FORMAT = 2  # raise it when the layout changes: older folders are then prepared again
 DEFAULT_ROOT = Path(__file__).resolve().parent / "prepared"
 SPLITS = ("train", "val")
+META_LIMIT = 16 << 20  # bytes: a vocabulary of all of Unicode takes 13 MB
+
+
+class UnusableError(ValueError):
+    """A prepared folder that is damaged or of something else; the message says what is wrong."""
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """Both splits as 1-d memory maps, and the state of the tokenizer that made them."""
+    """Both splits as 1-d memory maps, and the tokenizer that made them."""
 
     folder: Path
     train: np.ndarray
     val: np.ndarray
-    tokenizer_state: dict[str, Any]
+    tokenizer: Tokenizer
 
 
 def cache_root() -> Path:
     """Where data goes if the repository cannot be written; honours XDG_CACHE_HOME."""
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(cache) / "uopc" / "data"
+    return path_of(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "uopc" / "data"
 
 
 def folder_of(root: Path, source: Source, tokenizer_name: str) -> Path:
@@ -51,66 +60,165 @@ def folder_of(root: Path, source: Source, tokenizer_name: str) -> Path:
     return root / "-".join(parts)
 
 
-def open_prepared(folder: Path, source: Source) -> Prepared | None:
-    """What `folder` holds, or None if it is missing, damaged or made from another text."""
-    try:
-        meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
-        if meta["format"] != FORMAT or meta["source"] != _identity(source):
+# ---- reading ----
+
+
+def open_prepared(folder: Path, source: Source, tokenizer_name: str) -> Prepared | None:
+    """What `folder` holds, or None if nothing was prepared there.
+
+    Raises UnusableError if it is damaged in any way or made from another text, ConnectionError if
+    tiktoken has to load its encoding and cannot.
+    """
+    named = None if tokenizer_name == "char" else make_tokenizer(tokenizer_name, "")
+    with _as_unusable(folder):
+        try:
+            raw = read_bounded(folder / "meta.json", META_LIMIT)
+        except (FileNotFoundError, NotADirectoryError):
             return None
-        prepared = Prepared(folder, *_map_splits(folder, meta), meta["tokenizer"])
+        meta = _parse(raw)
+        tokenizer = named or _char_tokenizer(meta)
+        tokens = [_map_tokens(folder / f"{split}.bin", tokenizer) for split in SPLITS]
+        counts = {split: len(ids) for split, ids in zip(SPLITS, tokens, strict=True)}
+        expected = _meta(source, tokenizer, counts, meta["sha256"])
+        if raw != _encode(expected):
+            raise ValueError(_difference(meta, expected))
         # Checked through the maps, not the files: another process may replace a file meanwhile.
-        hashes = {split: _hash(getattr(prepared, split)) for split in SPLITS}
-        vocabulary = prepared.tokenizer_state.get("chars")
-        if vocabulary is not None and len(vocabulary) != meta["vocab_size"]:
-            return None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None  # absent or damaged in any way: the caller prepares it again
-    return prepared if hashes == meta["sha256"] else None
+        for split, ids in zip(SPLITS, tokens, strict=True):
+            if _hash(ids) != meta["sha256"][split]:
+                raise ValueError(f"{split}.bin does not have its checksum")
+        return Prepared(folder, *tokens, tokenizer)
 
 
-def write_prepared(root: Path, source: Source, tokenizer_name: str) -> Prepared:
-    """Tokenize the source into its folder under `root`; the first 90 % of its characters train.
+@contextlib.contextmanager
+def _as_unusable(folder: Path) -> Iterator[None]:
+    """Turns what damage raises into an UnusableError."""
+    try:
+        yield
+    except RecursionError:
+        raise UnusableError("meta.json is nested too deeply") from None
+    except OSError as error:
+        name = os.path.basename(error.filename or folder)
+        raise UnusableError(f"{name}: {error.strerror or error}") from error
+    except ValueError as error:
+        raise UnusableError(str(error)) from error
+
+
+def _parse(raw: bytes) -> dict[str, Any]:
+    """The entries of meta.json. Raises ValueError if it is no JSON object of this format."""
+    try:
+        meta = json.loads(raw)
+    except ValueError as error:
+        raise ValueError(f"meta.json is not JSON ({reprlib.repr(str(error))})") from error
+    if not isinstance(meta, dict):
+        raise ValueError(f"meta.json holds {type(meta).__name__}, not an object")
+    if meta.get("format") != FORMAT:
+        raise ValueError(f"its format is {reprlib.repr(meta.get('format'))}, not {FORMAT}")
+    hashes = meta.get("sha256")
+    if not isinstance(hashes, dict) or set(hashes) != set(SPLITS):
+        raise ValueError("meta.json has no checksums of both splits")
+    return meta
+
+
+def _char_tokenizer(meta: dict[str, Any]) -> Tokenizer:
+    tokenizer = tokenizer_from_state(meta.get("tokenizer"))
+    if tokenizer.name != "char":
+        raise ValueError(f"it is of the tokenizer {tokenizer.name!r}, not 'char'")
+    return tokenizer
+
+
+def _map_tokens(path: Path, tokenizer: Tokenizer) -> np.ndarray:
+    """A memory map of all that the file holds. Raises ValueError if that is no row of tokens."""
+    dtype = np.dtype(_token_type(tokenizer))
+    with open_file(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size % dtype.itemsize:
+            raise ValueError(f"{path.name} has {size:,} bytes, but its tokens take "
+                             f"{dtype.itemsize} each")
+        if size == 0:  # an empty file cannot be mapped
+            return np.empty(0, dtype=dtype)
+        return np.memmap(file, dtype=dtype, mode="r", shape=(size // dtype.itemsize,))
+
+
+def _difference(meta: dict[str, Any], expected: dict[str, Any]) -> str:
+    """What is wrong with a meta.json that is not as expected."""
+    for key, right in expected.items():
+        if key not in meta:
+            return f"meta.json has no entry {key!r}"
+        if meta[key] != right and key == "source":
+            return "it was made from another text"
+        if meta[key] != right and key != "digest":
+            return (f"meta.json has {key} {reprlib.repr(meta[key])}, "
+                    f"where {reprlib.repr(right)} was expected")
+    return "meta.json was changed: it does not have its own digest"
+
+
+# ---- writing ----
+
+
+def write_prepared(folder: Path, source: Source, tokenizer_name: str) -> Prepared:
+    """Tokenize the source into `folder`; the first 90 % of its characters train.
 
     Raises OSError if it cannot be written, and what the source and the tokenizer raise.
     """
-    text = source.read(root)
+    sweep(folder.parent)
+    text = source.read(folder.parent)
     tokenizer = make_tokenizer(tokenizer_name, text)
-    folder = folder_of(root, source, tokenizer_name)
+    if os.path.lexists(folder) and not folder.is_dir():
+        _put_aside(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".writing-", dir=root) as scratch_name:
-        scratch = Path(scratch_name)
-        meta = _write_files(scratch, text, source, tokenizer)
+    with scratch_folder(folder) as scratch:
+        try:
+            _write_files(scratch, text, source, tokenizer)
+        except OSError as error:  # a full disk does not say where
+            raise OSError(f"cannot write {folder} ({error.strerror or error})") from error
         # Opened before the move: these maps stay ours whatever other processes do to the folder.
-        prepared = Prepared(folder, *_map_splits(scratch, meta), meta["tokenizer"])
+        tokens = [_map_tokens(scratch / f"{split}.bin", tokenizer) for split in SPLITS]
         for name in ("train.bin", "val.bin", "meta.json"):
+            if (folder / name).is_dir():
+                _put_aside(folder / name)
             os.replace(scratch / name, folder / name)
-    return prepared
+    return Prepared(folder, *tokens, tokenizer)
 
 
-def writable_root(roots: Sequence[Path]) -> Path:
-    """The first of `roots` that can be written (made if need be); says so if it is a later one.
+def _put_aside(path: Path) -> None:
+    """Rename what stands in the place of a file or folder of ours: it may be of use to somebody."""
+    place = Path(tempfile.mkdtemp(prefix=f"{path.name}-aside-", dir=path.parent))
+    os.rename(path, place / path.name)
+    print(f"data: {path} was in the way; it is now {place / path.name}", file=sys.stderr)
 
-    Raises OSError naming all of them if none can.
+
+def writable_folder(folders: Sequence[Path]) -> Path:
+    """The first of `folders` that can be written; says so if it is a later one.
+
+    The folders that they stand in are made if need be, in the user's cache for the user alone.
+    Raises OSError naming all of them if none can be written.
     """
     problems: list[str] = []
-    for root in roots:
+    for folder in folders:
+        root = folder.parent
         try:
-            root.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=root):
+            _make_root(root)
+            with tempfile.TemporaryFile(dir=folder if folder.is_dir() else root):
                 pass
         except OSError as error:
             problems.append(f"cannot write {root} ({error.strerror or error})")
             continue
         if problems:
             print(f"data: {'; '.join(problems)}; using {root}", file=sys.stderr)
-        return root
+        return folder
     raise OSError(f"{'; '.join(problems)}; use --data_dir=FOLDER with a folder you can write")
 
 
-def _write_files(
-    folder: Path, text: str, source: Source, tokenizer: Tokenizer
-) -> dict[str, Any]:
-    dtype = "uint16" if tokenizer.vocab_size < 65536 else "uint32"
+def _make_root(root: Path) -> None:
+    if root == cache_root():
+        # Compiled code lies in this folder, too: nobody else may write to it or to those above it.
+        for folder in [*reversed(root.parents), root]:
+            if not folder.is_dir():
+                folder.mkdir(mode=0o700, exist_ok=True)
+    root.mkdir(parents=True, exist_ok=True)
+
+
+def _write_files(folder: Path, text: str, source: Source, tokenizer: Tokenizer) -> None:
     n_train = len(text) * 9 // 10
     counts: dict[str, int] = {}
     hashes: dict[str, str] = {}
@@ -119,43 +227,39 @@ def _write_files(
         counts[split] = 0
         with open(folder / f"{split}.bin", "wb") as file:
             for ids in tokenizer.encode_pieces(part):
-                raw = ids.astype(dtype).tobytes()
+                raw = ids.astype(_token_type(tokenizer)).tobytes()
                 file.write(raw)
                 digest.update(raw)
                 counts[split] += len(ids)
         hashes[split] = digest.hexdigest()
+    (folder / "meta.json").write_bytes(_encode(_meta(source, tokenizer, counts, hashes)))
+
+
+# ---- what meta.json says ----
+
+
+def _meta(source: Source, tokenizer: Tokenizer, counts: dict[str, int],
+          hashes: dict[str, str]) -> dict[str, Any]:
+    """Everything in meta.json, for a text, its tokenizer, and the length and checksum of each
+    split."""
     meta = {
         "format": FORMAT,
-        "source": _identity(source),
-        "dtype": dtype,
+        "source": {"name": source.name, "size": source.size, "sha256": source.sha256},
+        "dtype": _token_type(tokenizer),
         "vocab_size": tokenizer.vocab_size,
         "tokens": counts,
         "sha256": hashes,
         "tokenizer": tokenizer.state(),
     }
-    (folder / "meta.json").write_text(json.dumps(meta, indent=1), encoding="utf-8")
-    return meta
+    return {**meta, "digest": hashlib.sha256(_encode(meta)).hexdigest()}
 
 
-def _map_splits(folder: Path, meta: dict[str, Any]) -> list[np.ndarray]:
-    """Memory maps of train and val. Raises ValueError if a size or the type is not as in `meta`."""
-    if meta["dtype"] not in ("uint16", "uint32"):
-        raise ValueError(f"{folder}: unknown token type {meta['dtype']!r}")
-    maps = []
-    for split in SPLITS:
-        path, count = folder / f"{split}.bin", meta["tokens"][split]
-        expected = count * np.dtype(meta["dtype"]).itemsize
-        if path.stat().st_size != expected:
-            raise ValueError(f"{path} has {path.stat().st_size} bytes, expected {expected}")
-        if count == 0:  # an empty file cannot be mapped
-            maps.append(np.empty(0, dtype=meta["dtype"]))
-        else:
-            maps.append(np.memmap(path, dtype=meta["dtype"], mode="r", shape=(count,)))
-    return maps
+def _encode(meta: dict[str, Any]) -> bytes:
+    return json.dumps(meta, indent=1).encode("ascii")
 
 
-def _identity(source: Source) -> dict[str, Any]:
-    return {"name": source.name, "size": source.size, "sha256": source.sha256}
+def _token_type(tokenizer: Tokenizer) -> str:
+    return "uint16" if tokenizer.vocab_size < 65536 else "uint32"
 
 
 def _hash(array: np.ndarray) -> str:

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import reprlib
 import textwrap
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
@@ -45,6 +46,8 @@ class CharTokenizer:
         codes = _code_points(chars)
         if codes.size == 0 or np.any(codes[1:] <= codes[:-1]):
             raise ValueError("a character vocabulary must be sorted, distinct and not empty")
+        if np.any((codes >= 0xD800) & (codes < 0xE000)):
+            raise ValueError("a character vocabulary cannot hold halves of characters (surrogates)")
         self.chars = chars
         self.vocab_size = len(chars)
         # Indexed by code point; the last entry stands for everything beyond the highest one.
@@ -158,11 +161,21 @@ def tokenizer_from_state(state: dict[str, Any]) -> Tokenizer:
         saved = state.get("vocab_size", tokenizer.vocab_size)
         if saved != tokenizer.vocab_size:
             raise ValueError(
-                f"tokenizer {tokenizer.name!r} had {saved} tokens when this was saved, "
-                f"the installed one has {tokenizer.vocab_size}"
+                f"tokenizer {tokenizer.name!r} had {reprlib.repr(saved)} tokens when this was "
+                f"saved, the installed one has {tokenizer.vocab_size}"
             )
         return tokenizer
-    raise ValueError(f"not a tokenizer's state: kind {state.get('kind')!r}, keys {list(state)}")
+    raise ValueError(f"not a tokenizer's state: {reprlib.repr(state)}")
+
+
+def default_start(tokenizer: Tokenizer) -> str:
+    """The text to go on from where nobody says which: a line break, or the first token of a
+    vocabulary without one."""
+    try:
+        tokenizer.encode("\n")
+    except ValueError:
+        return tokenizer.decode([0])
+    return "\n"
 
 
 def _code_points(text: str) -> np.ndarray:

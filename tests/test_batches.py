@@ -18,7 +18,7 @@ def dataset_of(text: str) -> TextDataset:
     tokenizer = CharTokenizer.of_text(text)
     ids = np.array(tokenizer.encode(text), dtype=np.uint16)
     train, val = np.split(ids, [len(ids) * 9 // 10])
-    return TextDataset("text", tokenizer, Prepared(Path(), train, val, tokenizer.state()))
+    return TextDataset("text", tokenizer, Prepared(Path(), train, val, tokenizer))
 
 
 def random_text(length: int) -> str:
