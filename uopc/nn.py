@@ -88,9 +88,9 @@ class Embedding:
         self.weight = _normal((n, dim), std)
 
     def __call__(self, index: Tensor) -> Tensor:
-        """(...) → (..., dim). Raises IndexError for an index outside of 0..n-1."""
-        index = index if isinstance(index, Tensor) else Tensor(index)
-        index = index.check_index(self.weight.shape[0], "embedding index")
+        """(...) → (..., dim). Raises IndexError for an index outside of 0..n-1, TypeError for one
+        that is not of integers."""
+        index = Tensor.as_index(index).check_index(self.weight.shape[0], "embedding index")
         return self.weight.rows(index)
 
 
