@@ -3,10 +3,11 @@
     @atomic
     def step(self) -> None: ...
 
-What a tensor's value and its gradient are, an optimizer's count of steps and the state of the random
-numbers change by `change` alone. It writes down first, for each atomic call under way in this
-thread, what was there; a call that raises puts that back. Python looks for signals between its own
-instructions and not inside a function written in C, so what must not be cut in two is one such call.
+What a tensor's value and its gradient are, an optimizer's count of steps and the state of the
+random numbers change by `change` alone. It writes down first, for each atomic call under way in
+this thread, what was there; a call that raises puts that back. Python looks for signals between
+its own instructions, not inside a function written in C: what must not be cut in two is one such
+call.
 """
 from __future__ import annotations
 

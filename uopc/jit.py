@@ -19,6 +19,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -225,7 +226,8 @@ class Program:
             self._become_steady()
         for u in {*recording.nodes, *self.slots} - fresh - made:
             if u.op is not Ops.CONST:
-                u.__dict__.setdefault("recorded_in", weakref.WeakSet()).add(self)
+                programs = u.__dict__.setdefault("recorded_in", {})
+                programs[id(self)] = weakref.ref(self, partial(programs.pop, id(self)))
         self.slots = {}  # the nodes hold arrays
 
     def _is_steady(self) -> bool:

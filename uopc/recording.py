@@ -116,5 +116,6 @@ def note_assignment(tensor: Any, before: UOp) -> None:
 
 def note_change(before: UOp) -> None:
     """Called when a tensor has another node than this one from now on."""
-    for program in list(before.__dict__.get("recorded_in", ())):
-        program.make_stale()  # it took this value for one that never changes
+    for known in list(before.__dict__.get("recorded_in", {}).values()):
+        if (program := known()) is not None:
+            program.make_stale()  # it took this value for one that never changes

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, Protocol
-from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from uopc.movement import Movement, shape_argument
 from uopc.reductions import Reductions
 from uopc.uop import Ops, UOp, prod
 
-_leaves: WeakValueDictionary[int, Tensor] = WeakValueDictionary()  # by id
+_leaves: dict[int, weakref.ref[Tensor]] = {}  # of those that want gradients, by id
 
 
 class Holder(Protocol):
@@ -135,7 +135,8 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
         if not _reads_buffer(self.uop):
             recording.note_change(self.uop)
             self.uop = new_buffer(self.numpy())
-        _leaves[id(self)] = self
+        # what takes a dead one out is no function of Python's: see _forget in uop.py
+        _leaves[id(self)] = weakref.ref(self, partial(_leaves.pop, id(self)))
 
     @property
     def grad(self) -> Tensor | None:
@@ -366,7 +367,8 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
             params = [params]
         if params is None:
             below = set(self.uop.toposort())
-            params = [p for p in list(_leaves.values()) if not below.isdisjoint(p._nodes())]
+            living = [p for leaf in list(_leaves.values()) if (p := leaf()) is not None]
+            params = [p for p in living if not below.isdisjoint(p._nodes())]
         wanted = list(dict.fromkeys(params))
         if not wanted:
             raise ValueError("backward has nothing to differentiate for: give it tensors, or make "
