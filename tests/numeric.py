@@ -82,7 +82,8 @@ def _start(case: Case) -> _Work:
     leaves = []
     if case.grad and result.dtype.is_float:
         leaves = [(k, t) for k, t in enumerate(tensors) if t.dtype.is_float]
-        result.backward([t for _, t in leaves], Tensor(weights.astype(result.dtype.np)))
+        if leaves:
+            result.backward([t for _, t in leaves], Tensor(weights.astype(result.dtype.np)))
     return _Work(case, result, weights, leaves)
 
 

@@ -1,13 +1,14 @@
 """Integers, bools and how dtypes meet: elementwise operations against NumPy."""
 from __future__ import annotations
 
+import math
 import operator
 
 import numpy as np
 import pytest
 from numeric import Case, array, both, check
 
-from uopc.dtype import dtypes
+from uopc.dtype import ALL_DTYPES, DType, dtypes
 from uopc.tensor import Tensor
 
 COMPARISONS = (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne)
@@ -180,3 +181,59 @@ def test_the_gradient_of_a_cast_comes_back_in_the_dtype_of_its_source():
     y = Tensor([1.0, 2.0])
     y.int().float().sum().backward([y])
     assert y.grad.dtype is dtypes.f32 and y.grad.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("dtype", ALL_DTYPES, ids=str)
+def test_a_dtype_goes_by_its_constant_its_names_and_numpys_type(dtype: DType) -> None:
+    for name in (dtype, dtype.name, dtype.np.name, dtype.np, dtype.np.type):
+        assert Tensor([1, 0], dtype=name).dtype is dtype
+        assert Tensor.zeros(2, dtype=name).dtype is Tensor.ones(2, dtype=name).dtype is dtype
+        assert Tensor.full((2,), 1, name).dtype is Tensor.arange(3, dtype=name).dtype is dtype
+        assert Tensor([1.0]).cast(name).dtype is dtype
+        if dtype.is_float:
+            assert Tensor.rand(2, dtype=name).dtype is Tensor.randn(2, dtype=name).dtype is dtype
+
+
+@pytest.mark.parametrize("bad", ["float", "f4", "i8", "", float, int, np.float16, np.dtype(">f4"),
+                                 np.complex64, 5, None, [], np.ones(2)], ids=repr)
+def test_what_is_no_dtype_is_refused(bad: object) -> None:
+    makers = [lambda: Tensor([1.0]).cast(bad), lambda: Tensor.zeros(2, dtype=bad),
+              lambda: Tensor.ones(2, dtype=bad), lambda: Tensor.rand(2, dtype=bad)]
+    if bad is not None:
+        makers += [lambda: Tensor([1.0], dtype=bad), lambda: Tensor.full((2,), 1, bad)]
+    for make in makers:
+        with pytest.raises(TypeError, match="is no dtype of uopc; it has dtypes.bool .or 'bool'"):
+            make()
+
+
+@pytest.mark.parametrize("source", ALL_DTYPES, ids=str)
+def test_data_of_another_dtype_is_converted_as_cast_does(source: DType) -> None:
+    """From every dtype to every other: arrays, small and large, lists and single numbers."""
+    values = [0, 1, 2, 100, 255]
+    if source.is_float:
+        values += [-1.5, 2.9, -0.0, 1e10, -1e10, 3e9, 1e30, -1e300, 2.0**31, 2.0**63, 2.0**64,
+                   math.nan, math.inf, -math.inf]
+    elif source.is_int:
+        values += [source.min, source.max, source.max - 1]
+    with np.errstate(all="ignore"):
+        array = np.array([v % 2 for v in values] if source is dtypes.bool else values, source.np)
+    for wanted in ALL_DTYPES:
+        want = Tensor(array).cast(wanted).numpy()
+        large = np.tile(array, 1 << 15)
+        for got in (Tensor(array, dtype=wanted), Tensor(array[:, None].T, dtype=wanted).reshape(-1),
+                    Tensor(array.astype(source.np.newbyteorder()), dtype=wanted),
+                    Tensor([*array], dtype=wanted), Tensor(Tensor(array), dtype=wanted),
+                    Tensor(large, dtype=wanted)[:len(array)]):
+            assert got.dtype is wanted
+            np.testing.assert_array_equal(got.numpy(), want, err_msg=str(wanted))
+        for value, one in zip(array, want, strict=True):
+            np.testing.assert_array_equal(Tensor(value, dtype=wanted).numpy(), one)
+            if source is dtypes.f64:
+                for plain in (float(value), [float(value)]):
+                    np.testing.assert_array_equal(Tensor(plain, dtype=wanted).numpy().ravel(), one)
+
+
+def test_an_int_that_does_not_fit_is_refused() -> None:
+    for value, dtype in ((300, "u8"), (-1, "u32"), (2**31, "i32"), ([1, 256], "u8")):
+        with pytest.raises(OverflowError):
+            Tensor(value, dtype=dtype)

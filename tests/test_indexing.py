@@ -1,12 +1,19 @@
 """`t[key]` and `t[key] = value` against NumPy."""
 from __future__ import annotations
 
+from collections.abc import Callable
+from math import prod
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numeric import Case, array, check
 
 from uopc.counters import counters
-from uopc.dtype import dtypes
+from uopc.dtype import ALL_DTYPES, dtypes
+from uopc.interpret import interpret_graph
+from uopc.nn import Embedding
 from uopc.tensor import Tensor
 
 CUBE = array(3, 4, 5)
@@ -168,6 +175,129 @@ def test_gradients_do_not_reach_what_was_overwritten():
     assert v.grad.tolist() == [10]
 
 
+@st.composite
+def shape_and_key(draw: st.DrawFn) -> tuple[tuple[int, ...], object]:
+    """A shape, and an index expression: numbers, slices, None, an Ellipsis and integer arrays, in
+    any order and number."""
+    shape = tuple(draw(st.lists(st.integers(1, 4), min_size=1, max_size=4)))
+    common = draw(st.sampled_from([(), (2,), (3,), (2, 1), (2, 3)]))
+    keys, ellipsis_at = [], draw(st.none() | st.integers(0, len(shape)))
+    for axis, n in enumerate(shape):
+        if axis == ellipsis_at:
+            keys.append(Ellipsis)
+            axis += draw(st.integers(0, len(shape) - axis))
+        keys += [None] * draw(st.sampled_from([0, 0, 0, 1]))
+        kind = draw(st.sampled_from(["end", "slice", "slice", "number", "array", "array"]))
+        if kind == "end":
+            break
+        if kind == "slice":
+            part = st.none() | st.integers(-n - 1, n + 1)
+            step = draw(st.sampled_from([None, 1, 2, -1, -2, 3]))
+            keys.append(slice(draw(part), draw(part), step))
+        elif kind == "number":
+            keys.append(draw(st.integers(-n, n - 1)))
+        else:
+            of = draw(st.sampled_from([common, common[-1:], (1,), ()]))
+            values = draw(st.lists(st.integers(-n, n - 1), min_size=prod(of), max_size=prod(of)))
+            index = np.array(values, draw(st.sampled_from([np.int64, np.int32]))).reshape(of)
+            keys.append(index.tolist() if of and draw(st.booleans()) else index)
+    if Ellipsis not in [k if k is Ellipsis else None for k in keys] and draw(st.booleans()):
+        keys.append(Ellipsis)
+    return shape, tuple(keys)
+
+
+@settings(max_examples=150, deadline=None)
+@given(shape_and_key())
+def test_any_index_expression_reads_and_writes_what_numpy_does(case: tuple) -> None:
+    shape, key = case
+    x = np.arange(prod(shape), dtype=np.float32).reshape(shape)
+    try:
+        selected = x[key]
+    except IndexError:
+        with pytest.raises(IndexError):
+            Tensor(x)[key].realize()
+        return
+    got = Tensor(x)[key]
+    assert got.shape == selected.shape
+    (values,) = interpret_graph([got.uop])
+    np.testing.assert_array_equal(values, selected)
+    new = -1 - np.arange(selected.size, dtype=np.float32).reshape(selected.shape)
+    for value in (new, new[..., :1] if selected.ndim else new, np.float32(7)):
+        t, want = Tensor(x), x.copy()
+        t[key] = value
+        want[key] = value
+        (values,) = interpret_graph([t.uop])
+        np.testing.assert_array_equal(values, want)
+
+
+@pytest.mark.parametrize("key", [(None, [0, 1], Ellipsis, [0, 1]), ([0, 1], Ellipsis, [0, 1]),
+                                 (slice(None), [0, 1], Ellipsis, [0, 1]), (0, slice(None), [1, 0]),
+                                 (None, [0, 1], [1, 0]), ([0, 1], None, 0), (0, None, [0, 1, 1])],
+                         ids=shown)
+@pytest.mark.parametrize("rank", [2, 3, 4])
+def test_the_axes_of_indices_that_stand_apart_come_first(rank: int, key: tuple) -> None:
+    x = array(*(2, 3, 4, 2)[:rank])
+    if sum(k is not None and k is not Ellipsis for k in key) <= rank:
+        np.testing.assert_array_equal(Tensor(x)[key].numpy(), x[key])
+
+
+# *** views ***
+
+
+VIEWS = {
+    "a row": lambda t: t[0], "rows": lambda t: t[:2], "all": lambda t: t[...],
+    "a column": lambda t: t[:, 1], "a row of the transposed": lambda t: t.T[0],
+    "transposed": lambda t: t.T, "permuted": lambda t: t.permute(1, 0),
+    "reshaped": lambda t: t.reshape(12), "viewed": lambda t: t.view(3, 4),
+    "flattened": lambda t: t.flatten(), "reversed": lambda t: t.flip(0),
+    "expanded": lambda t: t.expand(2, 3, 4), "unsqueezed": lambda t: t.unsqueeze(0),
+    "squeezed": lambda t: t.unsqueeze(0).squeeze(0), "detached": lambda t: t.detach(),
+    "a row while iterating": lambda t: next(iter(t)), "a chain": lambda t: t.T[1:][0].flip(0),
+}
+
+
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+def test_a_write_to_a_view_would_be_lost_and_is_refused(view: Callable) -> None:
+    t = Tensor(array(3, 4))
+    before = t.numpy()
+    with pytest.raises(ValueError, match=r"writing into this view.*t\[0, 1\] = v.*contiguous"):
+        view(t)[0] = 5.0
+    v = view(t)
+    with pytest.raises(ValueError, match="assigning to this view"):
+        v.assign(v * 2)
+    own = v.contiguous()
+    own[0] = 5.0  # which is asked for
+    assert (own.numpy()[0] == 5).all()
+    np.testing.assert_array_equal(t.numpy(), before)
+    del t
+    v[0] = 7.0  # nobody else can miss it
+    assert (v.numpy()[0] == 7).all()
+
+
+def test_a_row_of_a_vector_and_what_augments_one() -> None:
+    t = Tensor([1.0, 2.0])
+    with pytest.raises(ValueError, match="writing into this view"):
+        t.T[0] = 7.0
+    t[0] += 1
+    t[:] *= 2
+    t[::-1][0].item()
+    assert t.tolist() == [4.0, 4.0]
+    t = t.reshape(2, 1)  # the tensor before is nobody's any more
+    t[0, 0] = 9.0
+    x = Tensor.arange(6).reshape(2, 3)
+    x[0] = 1
+    assert t.tolist() == [[9.0], [4.0]] and x.tolist() == [[1, 1, 1], [3, 4, 5]]
+
+
+def test_what_numpy_copies_is_no_view() -> None:
+    x, i = Tensor([[1.5, 2.0], [3.0, 4.0]]), Tensor([1, 2, 3])
+    for made in (x[[0, 1]], x.float(), x.pad(0), x + 0, x.contiguous(), x.clip(), x.tril()):
+        made[0] = 9.0
+    for made in (i.abs(), i.trunc(), i.floor(), i.ceil(), i.clip(), i.int()):
+        made[0] = 9
+    assert x.tolist() == [[1.5, 2.0], [3.0, 4.0]] and i.tolist() == [1, 2, 3]
+
+
 # *** errors ***
 
 
@@ -206,8 +336,6 @@ def test_errors_name_the_index():
         Tensor(1.0)[0]
     with pytest.raises(IndexError, match="axis 3 is out of range for 3 axes"):
         x.take(K, 3)
-    with pytest.raises(IndexError, match="leading axes"):
-        x[:, K] = 0.0
 
 
 def test_what_is_no_index_is_a_type_error():
@@ -220,6 +348,46 @@ def test_what_is_no_index_is_a_type_error():
             x[key]
     with pytest.raises(ValueError, match="slice step cannot be zero"):
         x[::0]
+
+
+@pytest.mark.parametrize("dtype", ALL_DTYPES, ids=str)
+def test_every_lookup_takes_integers_and_names_what_is_none(dtype):
+    x, table = Tensor(array(3, 4)), Embedding(3, 4)
+    values = np.array([1, 0, 1], dtype.np)
+
+    def put(index):
+        x[index] = 0.0
+
+    lookups = {"x[i]": lambda i: x[i], "x[:, i]": lambda i: x[:, i], "put": put, "take": x.take,
+               "x[i, i]": lambda i: x[i, i], "embedding": table, "rows": lambda i: x.rows(
+                   i if isinstance(i, Tensor) else Tensor(i)),
+               "labels": lambda i: x.cross_entropy(i), "check": lambda i: Tensor(i).check_index(3)}
+    for name, lookup in lookups.items():
+        for index in (values, Tensor(values), [*values], Tensor(values) + values):
+            if name == "take" and isinstance(index, list):
+                continue
+            if dtype.is_int:
+                lookup(index)
+                continue
+            with pytest.raises(TypeError, match=f"(?s)(index|labels|mask).*{dtype}"):
+                lookup(index)
+    one = values[0] if dtype.is_int else values[:1].reshape(())
+    for scalar in (one, Tensor(one)):
+        if dtype.is_int:
+            assert x[scalar].shape == (4,) and table(scalar).shape == (4,)
+        else:
+            with pytest.raises(TypeError, match=str(dtype)):
+                x[scalar]
+            with pytest.raises(TypeError, match=str(dtype)):
+                table(scalar)
+
+
+def test_an_empty_list_is_an_index_and_an_empty_array_of_floats_is_none():
+    x = Tensor(array(3, 4))
+    assert x[[]].shape == (0, 4) and Embedding(3, 4)([]).shape == (0, 4)
+    for bad in (np.zeros(0), Tensor([])):
+        with pytest.raises(TypeError, match="whole numbers"):
+            x[bad]
 
 
 def test_values_that_do_not_fit_are_refused():

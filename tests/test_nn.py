@@ -118,8 +118,8 @@ def test_a_parameter_without_gradient_stays() -> None:
 
 def test_a78_adamw_defaults() -> None:
     optimizer = nn.AdamW([Tensor([1.0], requires_grad=True)])
-    assert (optimizer.lr, optimizer.betas, optimizer.eps, optimizer.decays) \
-        == (1e-3, (0.9, 0.999), 1e-8, [0.01])
+    assert (optimizer.lr, optimizer.betas, optimizer.eps, optimizer.weight_decay) \
+        == (1e-3, (0.9, 0.999), 1e-8, 0.01)
     for bad in ({"lr": -1.0}, {"betas": (1.0, 0.9)}, {"weight_decay": -0.1}):
         with pytest.raises(ValueError):
             nn.AdamW([Tensor([1.0], requires_grad=True)], **bad)
@@ -159,3 +159,58 @@ def test_mlp_learns_digits(tmp_path: pytest.TempPathFactory,
     train_mlp.main([f"--out_dir={tmp_path}", "--max_iters=400"])
     said = capsys.readouterr().out
     assert float(said.split("held-out accuracy ")[1].split("%")[0]) >= 97.0
+
+
+def test_a_group_has_its_own_options() -> None:
+    """Each parameter moves as one of an optimizer of its own with these options does."""
+    cases = [(nn.SGD, {"lr": 0.1}, [{"lr": 0.5}, {"momentum": 0.9, "weight_decay": 0.1}, {}]),
+             (nn.AdamW, {"lr": 0.1}, [{"lr": 0.5, "eps": 0.1}, {"betas": (0.5, 0.6)},
+                                      {"weight_decay": 0.3, "lr": 0.0}, {}])]
+    for kind, common, groups in cases:
+        together = [Tensor([1.0, 2.0], requires_grad=True) for _ in groups]
+        alone = [Tensor([1.0, 2.0], requires_grad=True) for _ in groups]
+        optimizers = [kind([{"params": iter([p]), **g} for p, g in
+                            zip(together, groups, strict=True)], **common)]
+        optimizers += [kind([p], **{**common, **g}) for p, g in zip(alone, groups, strict=True)]
+        for step in range(4):
+            if step == 2:
+                optimizers[0].param_groups[0]["lr"] = optimizers[1].lr = 0.25
+            for p in together + alone:
+                p.grad = p * 3 + 1
+            for optimizer in optimizers:
+                optimizer.step()
+        for a, b in zip(together, alone, strict=True):
+            np.testing.assert_array_equal(a.numpy(), b.numpy())
+
+
+@pytest.mark.parametrize("kind", [nn.AdamW, lambda p: nn.SGD(p, lr=0.1)], ids=["AdamW", "SGD"])
+def test_what_is_no_list_of_parameters_is_refused(kind: object) -> None:
+    w = Tensor([1.0], requires_grad=True)
+    used = iter([w])
+    next(used)
+    for bad, error, words in (
+            (w, TypeError, "a list of parameters, got a Tensor"),
+            ({"a": w}, TypeError, "a list of parameters, got a dict"),
+            ([{"params": w}], TypeError, "'params' takes a list of parameters, got a Tensor"),
+            ([], ValueError, "needs a parameter"), (used, ValueError, "used up"),
+            ([{"params": []}], ValueError, "needs a parameter"), (None, TypeError, "NoneType"),
+            ([{"params": [w], "lrr": 1}], ValueError, "'lrr' is no option.*'lr'.*'weight_decay'"),
+            ([{"lr": 1}], ValueError, "no 'params'"), ([w, w], ValueError, "twice"),
+            (["w"], TypeError, "number 0 is 'w'"), ([Tensor([1])], TypeError, "floats"),
+            ([{"params": [w], "lr": -1}], ValueError, "lr must be a number and not negative")):
+        with pytest.raises(error, match=words):
+            kind(bad)
+    assert len(kind(p for p in [w]).params) == 1
+
+
+def test_sizes_and_widths_that_do_not_fit_are_refused() -> None:
+    for make in (lambda n: nn.Linear(n, 3), lambda n: nn.Linear(3, n), lambda n: nn.Embedding(n, 2),
+                 lambda n: nn.Embedding(2, n), nn.LayerNorm):
+        with pytest.raises(ValueError, match="must not be negative, got -1"):
+            make(-1)
+        with pytest.raises(TypeError, match="whole numbers, got 2.5"):
+            make(2.5)
+    for layer in (nn.Linear(3, 2), nn.LayerNorm(3)):
+        for shape in ((1,), (2, 1), (2, 4), ()):
+            with pytest.raises(ValueError, match="of width 3 needs it as the last axis, got"):
+                layer(Tensor.ones(*shape))

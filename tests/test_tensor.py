@@ -174,7 +174,11 @@ def test_requires_grad_may_be_set_later() -> None:
     (x * 2 + y * 3).sum().backward()
     assert x.grad.tolist() == [2.0] * 3 and y.grad.tolist() == [3.0] * 3
     x.requires_grad, x.grad = False, None
-    (x * 2).sum().backward()
+    for params in (None, [], iter(())):
+        with pytest.raises(ValueError, match="nothing to differentiate for.*requires_grad=True"):
+            (x * 2).sum().backward(params)
+    with pytest.raises(TypeError, match="gradients are of tensors; one given is 'w'"):
+        (x * 2).sum().backward({"w": x})
     assert x.grad is None and not x.requires_grad and y.requires_grad
     with pytest.raises(TypeError, match="floats"):
         Tensor([1]).requires_grad = True

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -83,6 +84,7 @@ def _by_name(name: str) -> DType:
 
 
 _of_np = {dtype.np: dtype for dtype in ALL_DTYPES}
+_of_name = {name: dtype for dtype in ALL_DTYPES for name in (dtype.name, dtype.np.name)}
 
 
 def from_np(np_dtype: np.dtype | type) -> DType:
@@ -92,6 +94,31 @@ def from_np(np_dtype: np.dtype | type) -> DType:
         return dtype
     names = ", ".join(str(d.np) for d in ALL_DTYPES)
     raise TypeError(f"uopc has no dtype {wanted}; convert the array first to one of: {names}")
+
+
+DTypeLike = DType | np.dtype | type | str
+
+
+def as_dtype(wanted: Any) -> DType:
+    """A DType as whoever calls may name it: a constant of `dtypes`, its name or NumPy's for it
+    ("f32", "float32"), or NumPy's type or dtype. Raises TypeError for what is none, and for what
+    means one type here and another elsewhere (Python's `float` and `int`, NumPy's "u8" in bytes).
+    """
+    if isinstance(wanted, DType):
+        return wanted
+    if wanted is bool:
+        return dtypes.bool
+    if isinstance(wanted, str):
+        found = _of_name.get(wanted)
+    elif isinstance(wanted, np.dtype) or (
+            isinstance(wanted, type) and issubclass(wanted, np.generic)):
+        found = _of_np.get(np.dtype(wanted))
+    else:
+        found = None
+    if found is None:
+        names = ", ".join(f"{d!r} (or {d.np.name!r})" for d in ALL_DTYPES)
+        raise TypeError(f"{wanted!r} is no dtype of uopc; it has {names}")
+    return found
 
 
 def promote(a: DType, b: DType) -> DType:

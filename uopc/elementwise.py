@@ -12,7 +12,15 @@ import numpy as np
 
 from uopc.bounds import bounds
 from uopc.composite import broadcast, broadcast_shape, exp, log, power
-from uopc.dtype import DType, Number, dtypes, promote, promote_number
+from uopc.dtype import (
+    DType,
+    DTypeLike,
+    Number,
+    as_dtype,
+    dtypes,
+    promote,
+    promote_number,
+)
 from uopc.uop import Ops, UOp
 
 if TYPE_CHECKING:
@@ -249,7 +257,7 @@ class Elementwise:
         return self._of(UOp(Ops.WHERE, (a < b, a, b)))
 
     def clip(self, low: Operand | None = None, high: Operand | None = None) -> Tensor:
-        result = self if low is None else self.maximum(low)
+        result = self._of(self.uop) if low is None else self.maximum(low)
         return result if high is None else result.minimum(high)
 
     def sign(self) -> Tensor:
@@ -262,8 +270,8 @@ class Elementwise:
         """Absolute value; its gradient at 0 is 0."""
         x = self.uop
         if not x.dtype.is_float:
-            return self if x.dtype in (dtypes.bool, dtypes.u8, dtypes.u32) else \
-                self._of((x < 0).where(x * -1, x))
+            unsigned = x.dtype in (dtypes.bool, dtypes.u8, dtypes.u32)
+            return self._of(x if unsigned else (x < 0).where(x * -1, x))
         zero = UOp.const(0, x.dtype)
         sign = (x < 0).where(-1.0, (zero < x).where(1.0, zero))
         return self._of(x * sign + 0.0)  # + 0.0 takes -0.0 to 0.0
@@ -313,15 +321,16 @@ class Elementwise:
 
     def trunc(self) -> Tensor:
         """Towards zero."""
-        return self._of(UOp(Ops.TRUNC, (self.uop,))) if self.uop.dtype.is_float else self
+        x = self.uop
+        return self._of(UOp(Ops.TRUNC, (x,)) if x.dtype.is_float else x)
 
     def floor(self) -> Tensor:
         whole = self.trunc()
-        return (self < whole).where(whole - 1, whole) if self.uop.dtype.is_float else self
+        return (self < whole).where(whole - 1, whole) if self.uop.dtype.is_float else whole
 
     def ceil(self) -> Tensor:
         whole = self.trunc()
-        return (whole < self).where(whole + 1, whole) if self.uop.dtype.is_float else self
+        return (whole < self).where(whole + 1, whole) if self.uop.dtype.is_float else whole
 
     def round(self) -> Tensor:
         """To the nearest whole number, from halfway to the even one, as NumPy does."""
@@ -364,11 +373,9 @@ class Elementwise:
 
     # *** dtypes ***
 
-    def cast(self, dtype: DType) -> Tensor:
+    def cast(self, dtype: DTypeLike) -> Tensor:
         """Convert. A float beyond an integer type's range gives the nearest end, NaN gives 0."""
-        if not isinstance(dtype, DType):
-            raise TypeError(f"cast takes a uopc dtype such as dtypes.f32, got {dtype!r}")
-        return self._of(self.uop.cast(dtype))
+        return self._of(self.uop.cast(as_dtype(dtype)))
 
     def float(self) -> Tensor:
         return self.cast(dtypes.f32)

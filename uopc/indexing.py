@@ -2,7 +2,8 @@
 
 Integers, slices with any step, None and Ellipsis are movement operations. Integer tensors (or lists
 and arrays) gather; several of them broadcast together. Assignment builds a new value: a tensor's
-storage is never overwritten, so whoever read it before keeps what was read.
+storage is never overwritten, so whoever read it before keeps what was read. Hence a value that is
+written into a view (`t[0][1] = 5`) cannot reach the tensor behind it, and is refused.
 """
 from __future__ import annotations
 
@@ -10,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from uopc import recording
 from uopc.bounds import bounds
 from uopc.composite import broadcast, broadcast_shape
 from uopc.dtype import Number, dtypes, index_dtype, promote
@@ -31,25 +31,24 @@ class Indexing:
 
     def __getitem__(self, key: Key) -> Tensor:
         """Raises IndexError for an index that is out of range or one too many."""
-        basic, gathers = self._split(key)
+        basic, gathers, front = self._split(key)
         result = _slice(self.uop, basic)
         result = result.reshape(_shape_after(basic, result.shape))
-        return self._of(_gather(result, gathers) if gathers else result)
+        return self._of(_gather(result, gathers, front)) if gathers else self._view(result)
 
     def __setitem__(self, key: Key, value: Any) -> None:
         """`value` broadcasts to the selection. Of equal indices the last assignment wins."""
-        basic, gathers = self._split(key)
+        self._refuse_view("writing into")
+        basic, gathers, front = self._split(key)
         value = self._lift_value(value)
-        recording.note_assignment(self, self.uop)
-        if gathers:
-            self.uop = self._scatter_assign(basic, gathers, value)
-            return
         sliced = _slice(self.uop, basic)
-        shape = _shape_after(basic, sliced.shape)
-        source = _fit(value, shape).reshape(sliced.shape)
+        selected = sliced.reshape(_shape_after(basic, sliced.shape))
+        source = _scatter(selected, gathers, front, value) if gathers \
+            else _fit(value, selected.shape)
         everywhere = broadcast(UOp.const(True, dtypes.bool), sliced.shape)
-        put, mask = (_unslice(x, basic, self.uop.shape) for x in (source, everywhere))
-        self.uop = mask.where(put, self.uop)
+        put, mask = (_unslice(x, basic, self.uop.shape)
+                     for x in (source.reshape(sliced.shape), everywhere))
+        self._assign(mask.where(put, self.uop))
 
     def _lift_value(self, value: Any) -> UOp:
         value = self._lift(value)
@@ -67,7 +66,10 @@ class Indexing:
         return self[(*[slice(None)] * axis, self._lift(index))]
 
     def rows(self, index: Tensor) -> Tensor:
-        """self[index] for an index (integers) that is known to be in 0..len(self)-1."""
+        """self[index] for an index (integers) that is known to be in 0..len(self)-1. Raises
+        TypeError for one that is not of integers."""
+        if not index.uop.dtype.is_int:
+            raise TypeError(f"an index must be whole numbers, got {index.uop.dtype}")
         return self._of(UOp(Ops.GATHER, (self.uop, index.uop)))
 
     def check_index(self, size: int, name: str = "index", allowed: int | None = None,
@@ -75,8 +77,11 @@ class Indexing:
         """This integer tensor with every element known to be in 0..size-1 (or `allowed`).
 
         With `negative`, -size..-1 count from the end. Computes the tensor if it is not data yet
-        and its bounds do not settle the matter. Raises IndexError that names a bad value.
+        and its bounds do not settle the matter. Raises IndexError that names a bad value, TypeError
+        for a tensor that is not of integers.
         """
+        if not self.uop.dtype.is_int:
+            raise TypeError(f"{name}: an index must be whole numbers, got {self.uop.dtype}")
         u = self.uop.cast(dtypes.i32) if self.uop.dtype is dtypes.u8 else self.uop
         u = u.cast(dtypes.i64) if u.dtype is dtypes.u32 else u
         low, high = bounds(u)
@@ -100,9 +105,10 @@ class Indexing:
             u = (u < 0).where(u + size, u)
         return self._of(u)
 
-    def _split(self, key: Key) -> tuple[list[Any], dict[int, UOp]]:
+    def _split(self, key: Key) -> tuple[list[Any], dict[int, UOp], int]:
         """(per axis of this tensor a slice or an int, or None for a new axis; the integer tensors
-        by the axis of the sliced result on which they work)."""
+        by the axis of the sliced result on which they work; the place of their own axes among the
+        others: that of the first of them, or, as in NumPy, 0 where anything stands between)."""
         keys = list(key) if isinstance(key, tuple) else [key]
         shape = self.uop.shape
         used = sum(k is not None and k is not Ellipsis for k in keys)
@@ -111,8 +117,9 @@ class Indexing:
         if sum(k is Ellipsis for k in keys) > 1:
             raise IndexError("an index can only have a single ellipsis ('...')")
         at = next((i for i, k in enumerate(keys) if k is Ellipsis), len(keys))
-        keys[at:at + 1] = [slice(None)] * (len(shape) - used)
         gathering = any(not _is_basic(k) for k in keys)
+        apart = gathering and _are_apart(keys)
+        keys[at:at + 1] = [slice(None)] * (len(shape) - used)
         basic: list[Any] = []
         gathers: dict[int, UOp] = {}
         axis = position = 0
@@ -130,44 +137,34 @@ class Indexing:
                 basic.append(_in_range(int(k), shape[axis]))
             axis += k is not None
             position += not isinstance(basic[-1], int)
-        return basic, gathers
+        return basic, gathers, 0 if apart or not gathers else next(iter(gathers))
 
     def _index_tensor(self, k: Any, size: int) -> UOp:
-        index = k if hasattr(k, "uop") else type(self)(k)
+        index = self.as_index(k)
         if index.uop.dtype is dtypes.bool:
-            raise TypeError("a bool mask would give a shape that depends on data; use where")
-        if not index.uop.dtype.is_int and prod(index.uop.shape):
-            raise TypeError(f"an index must be whole numbers, got {index.uop.dtype}")
-        return index.cast(dtypes.i32 if index.uop.dtype.is_float else index.uop.dtype) \
-            .check_index(size, negative=True).uop
+            raise TypeError("a bool mask (dtypes.bool) would give a shape that depends on data; "
+                            "use where")
+        return index.check_index(size, negative=True).uop
 
-    def _scatter_assign(self, basic: list[Any], gathers: dict[int, UOp], value: UOp) -> UOp:
-        """Assignment through integer tensors on the leading axes, the other axes whole."""
-        n = len(gathers)
-        whole = all(isinstance(k, slice) and (k.start, k.stop, k.step) == (0, size, 1)
-                    for k, size in zip(basic, self.uop.shape, strict=False))
-        if list(gathers) != list(range(n)) or not whole or None in basic:
-            raise IndexError("assignment through integer tensors works on leading axes, with the "
-                             "other axes whole")
-        flat, shape = _flat_index(gathers, self.uop.shape)
-        rest = self.uop.shape[n:]
-        rows, count = prod(self.uop.shape[:n]), prod(shape)
-        new = _fit(value, shape + rest).reshape((count, *rest))
-        row = UOp.iota(rows, flat.dtype).reshape((rows, 1)).expand((rows, count))
-        hit = row.eq(broadcast(flat.reshape((1, count)), (rows, count)))
-        turn = broadcast((UOp.iota(count) + 1).reshape((1, count)), (rows, count))
-        last = hit.where(turn, 0).reduce(Ops.MAX, 1)
-        chosen = UOp(Ops.GATHER, (new, (last + -1).maximum(0)))
-        written = UOp.const(0, last.dtype) < last
-        old = self.uop.reshape((rows, *rest))
-        mask = written.reshape((rows, *(1,) * len(rest))).expand(old.shape)
-        return mask.where(chosen, old).reshape(self.uop.shape)
+    @classmethod
+    def as_index(cls, index: Any) -> Tensor:
+        """A Tensor of what is to be an index; a list without elements becomes integers."""
+        tensor = index if hasattr(index, "uop") else cls(index)
+        empty = isinstance(index, (list, tuple)) and prod(tensor.uop.shape) == 0
+        return tensor.cast(dtypes.i32) if empty else tensor
 
 
 def _is_basic(k: Any) -> bool:
     """True for all that selects without a tensor: None, a slice, a whole number."""
-    return k is None or isinstance(k, slice) or (
+    return k is None or k is Ellipsis or isinstance(k, slice) or (
         hasattr(k, "__index__") and not isinstance(k, (bool, np.ndarray)) and not hasattr(k, "uop"))
+
+
+def _are_apart(keys: list[Any]) -> bool:
+    """Whether a slice, None or an Ellipsis stands between two of the others."""
+    taken = [not (k is None or k is Ellipsis or isinstance(k, slice)) for k in keys]
+    first, last = taken.index(True), len(taken) - taken[::-1].index(True)
+    return not all(taken[first:last])
 
 
 def _in_range(k: int, size: int) -> int:
@@ -263,15 +260,41 @@ def _flat_index(gathers: dict[int, UOp], sizes: tuple[int, ...]) -> tuple[UOp, t
     return flat, shape
 
 
-def _gather(x: UOp, gathers: dict[int, UOp]) -> UOp:
-    axes = list(gathers)
-    rest = [a for a in range(len(x.shape)) if a not in axes]
-    moved = x.permute([*axes, *rest])
-    flat, shape = _flat_index(gathers, moved.shape)
-    rows = moved.reshape((prod(moved.shape[:len(axes)]), *moved.shape[len(axes):]))
+def _gather(x: UOp, gathers: dict[int, UOp], front: int) -> UOp:
+    """The elements of `x` at the integer tensors, whose axes go behind the first `front`."""
+    rows, flat, shape = _as_rows(x, gathers)
     result = UOp(Ops.GATHER, (rows, flat))
-    adjacent = axes == list(range(axes[0], axes[0] + len(axes)))
-    front = axes[0] if adjacent else 0  # NumPy puts the new axes first when they are apart
     order = [*range(len(shape), len(shape) + front), *range(len(shape)),
              *range(len(shape) + front, len(result.shape))]
     return result.permute(order)
+
+
+def _scatter(x: UOp, gathers: dict[int, UOp], front: int, value: UOp) -> UOp:
+    """`x` with `value` where `_gather` reads; of equal indices the last wins."""
+    rows, flat, shape = _as_rows(x, gathers)
+    (n, *rest), count = rows.shape, prod(shape)
+    new = _fit(value, (*rest[:front], *shape, *rest[front:]))
+    new = new.permute([*range(front, front + len(shape)), *range(front),
+                       *range(front + len(shape), len(new.shape))]).reshape((count, *rest))
+    row = UOp.iota(n, flat.dtype).reshape((n, 1)).expand((n, count))
+    hit = row.eq(broadcast(flat.reshape((1, count)), (n, count)))
+    turn = broadcast((UOp.iota(count) + 1).reshape((1, count)), (n, count))
+    last = hit.where(turn, 0).reduce(Ops.MAX, 1)
+    chosen = UOp(Ops.GATHER, (new, (last + -1).maximum(0)))
+    written = (UOp.const(0, last.dtype) < last).reshape((n, *(1,) * len(rest)))
+    result = written.expand(rows.shape).where(chosen, rows)
+    order = _moved_front(x, gathers)
+    return result.reshape([x.shape[a] for a in order]).permute(
+        [order.index(a) for a in range(len(order))])
+
+
+def _as_rows(x: UOp, gathers: dict[int, UOp]) -> tuple[UOp, UOp, tuple[int, ...]]:
+    """(`x` with the indexed axes as one, in front; the index into it; the indices' shape)."""
+    moved = x.permute(_moved_front(x, gathers))
+    flat, shape = _flat_index(gathers, moved.shape)
+    n = len(gathers)
+    return moved.reshape((prod(moved.shape[:n]), *moved.shape[n:])), flat, shape
+
+
+def _moved_front(x: UOp, gathers: dict[int, UOp]) -> list[int]:
+    return [*gathers, *(a for a in range(len(x.shape)) if a not in gathers)]

@@ -17,13 +17,15 @@ import threading
 import time
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from uopc import config, profile
+from uopc.atomic import atomic, change
 from uopc.composite import base_buffer, buffer_data, is_contiguous_buffer, new_buffer
 from uopc.counters import counters
 from uopc.kernelize import run_plan
@@ -47,7 +49,8 @@ class jit:
     raises ValueError, naming it; pass what changes as a Tensor. RuntimeError where a value is read
     in the function (`numpy`, `item`), or a gradient is left in `.grad` of a tensor that the
     function does not assign. What is plain Python in it (an optimizer's betas, whether a model is
-    training) is as it was when recorded; an optimizer's `lr` and its count of steps go on.
+    training) is as it was when recorded; an optimizer's `lr` and its count of steps go on. A call
+    that raises, KeyboardInterrupt included, changes no tensor, gradient, count or random state.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -61,6 +64,7 @@ class jit:
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
+    @atomic
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if current() is not None:  # part of a function that is recorded
             return self.function(*args, **kwargs)
@@ -96,9 +100,9 @@ class jit:
                   arguments: list[Tensor]) -> None:
         places = {id(t): k for k, t in enumerate(arguments)}
         held = [t for t, _ in recording.held.values()]
-        self.programs[key] = program
         self.assigned[key] = ([t for t in held if id(t) not in places],
                               {places[id(t)] for t in held if id(t) in places})
+        self.programs[key] = program
 
     def _record(self, key: Key, args: tuple, kwargs: dict, numbers: list) -> Any:
         given: list[tuple[Tensor, Tensor]] = []  # the caller's, and with memory of its own
@@ -126,7 +130,7 @@ class jit:
             if outputs or lazy:
                 Tensor.realize_all(*outputs, *lazy)
         for t in held:
-            t.uop, t._former = t._computed(), None
+            t.uop = t._computed()
         self._check(recording, given, places)
         in_memory = all(is_contiguous_buffer(u) for _, u in recording.held.values())
         known = {id(t) for t in (*states, *inputs)} >= {id(t) for t in held}
@@ -134,13 +138,13 @@ class jit:
         if in_memory and recording.is_fit and known:
             program = Program(self.function.__qualname__, recording, inputs, before, numbers,
                                result)
-        self._remember(key, program, recording, inputs)
         for outer, inner in given:
             if id(inner) in recording.held:
                 note_assignment(outer, outer.uop)
-                outer.uop, outer._former = inner.uop, None
+                outer.uop = inner.uop
         for t in held:
             t.grad = None
+        self._remember(key, program, recording, inputs)
         return result
 
     def _check(self, recording: Recording, given: list[tuple[Tensor, Tensor]],
@@ -222,7 +226,8 @@ class Program:
             self._become_steady()
         for u in {*recording.nodes, *self.slots} - fresh - made:
             if u.op is not Ops.CONST:
-                u.__dict__.setdefault("recorded_in", weakref.WeakSet()).add(self)
+                programs = u.__dict__.setdefault("recorded_in", {})
+                programs[id(self)] = weakref.ref(self, partial(programs.pop, id(self)))
         self.slots = {}  # the nodes hold arrays
 
     def _is_steady(self) -> bool:
@@ -276,12 +281,15 @@ class Program:
         with self.running:
             repeated = self.repeated[self.turn] or self.prepare(constant) if debug < 2 else None
             if repeated is not None:
-                repeated(values, start, debug)
+                repeated(values, given, start, debug)
         if repeated is None:
             self.run_anew(values, start)
+            self.assign_arguments(values, given)
+        return _mapped(self.result, lambda p: p.tensor(values), _Place)
+
+    def assign_arguments(self, values: list[np.ndarray | None], given: Sequence[Tensor]) -> None:
         for position, slot, shape in self.assigned:
             given[position]._become(values[slot].reshape(shape))
-        return _mapped(self.result, lambda p: p.tensor(values), _Place)
 
     def prepare(self, constant: list[np.ndarray | None]) -> Repetition | None:
         """What runs with the states where they are now, if nobody else has seen them and there
@@ -309,8 +317,8 @@ class Program:
             for state in self.states:
                 if state.alone:
                     state.arrays[self.turn ^ 1] = values[state.after].reshape(state.shape)
-            self.turn ^= 1  # from here on the states that are private have their new values
-            self.repeated = [None, None]
+            # from here on the states that are private have their new values
+            change(self, turn=self.turn ^ 1, repeated=[None, None])
             left = [s for s in self.states if not s.is_private and not s.keep()]
         for state in left:
             state.tensor._become(values[state.after].reshape(state.shape))

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from uopc.alu import cast
 from uopc.dtype import DType, dtypes, from_np
 
 LINE = 64            # bytes, of the caches of most machines: no vector lies across two
@@ -65,25 +66,35 @@ def _references(arrays: Sequence[np.ndarray | None]) -> Iterator[tuple[int, int]
 
 def as_array(data: Any, dtype: DType | None) -> np.ndarray:
     """A new C-contiguous array of `data`: a number, a (nested) list or an array. Python's floats
-    become f32, its ints i32, or i64 where they need it."""
+    become f32, its ints i32, or i64 where they need it. `dtype` asks for another one, into which
+    values are converted as `cast` does it; but an int of Python's that it cannot hold raises
+    OverflowError."""
     if isinstance(data, (np.ndarray, np.generic)):
         array = np.asarray(data)
         native = array.dtype if array.dtype.isnative else array.dtype.newbyteorder("=")
-        wanted = dtype.np if dtype else from_np(native).np
-        if array.nbytes < MIN_POOLED:
-            return np.array(array, wanted, order="C")
-        copied = empty_array(array.shape, wanted)
-        np.copyto(copied, array, casting="unsafe")
+        wanted = dtype or from_np(native)
+        if array.nbytes < MIN_POOLED or wanted.np != native:
+            return _converted(array, wanted)
+        copied = empty_array(array.shape, wanted.np)
+        np.copyto(copied, array)
         return copied
+    array = np.asarray(data)
+    if dtype is not None and (array.dtype.kind == "f" or _holds_numpy(data)):
+        return _converted(array, dtype)
     if dtype is not None:
         return np.array(data, dtype.np, order="C")
-    array = np.asarray(data)
     if array.dtype == np.float64 and not _holds_numpy(data):
         dtype = dtypes.f32
     elif array.dtype == np.int64 and not _holds_numpy(data):
         fits = array.size == 0 or (dtypes.i32.min <= array.min() and array.max() <= dtypes.i32.max)
         dtype = dtypes.i32 if fits else dtypes.i64
-    return np.array(array, dtype.np if dtype else from_np(array.dtype).np, order="C")
+    return _converted(array, dtype or from_np(array.dtype))
+
+
+def _converted(array: np.ndarray, dtype: DType) -> np.ndarray:
+    """A new array, as `cast` converts."""
+    with np.errstate(all="ignore"):
+        return np.asarray(cast(array, dtype), order="C")
 
 
 def _holds_numpy(data: Any) -> bool:

@@ -45,7 +45,7 @@ class Movement:
                 raise ValueError(f"cannot reshape {old} to {wanted}: {prod(old)} elements are not "
                                  f"a multiple of {known}")
             wanted = tuple(prod(old) // known if n == -1 else n for n in wanted)
-        return self._of(self.uop.reshape(wanted))
+        return self._view(self.uop.reshape(wanted))
 
     view = reshape
 
@@ -59,7 +59,7 @@ class Movement:
         """A new axis of size 1 at `axis` of the result."""
         (axis,) = normalize_axes(axis, len(self.uop.shape) + 1)
         shape = self.uop.shape
-        return self._of(self.uop.reshape((*shape[:axis], 1, *shape[axis:])))
+        return self._view(self.uop.reshape((*shape[:axis], 1, *shape[axis:])))
 
     def squeeze(self, axis: int | tuple[int, ...] | None = None) -> Tensor:
         """Drop axes of size 1: all of them, or those named. Raises ValueError for another."""
@@ -68,7 +68,7 @@ class Movement:
             else normalize_axes(axis, len(shape))
         if any(shape[a] != 1 for a in axes):
             raise ValueError(f"cannot squeeze axes {tuple(axes)} of {shape}: not of size 1")
-        return self._of(self.uop.reshape([n for a, n in enumerate(shape) if a not in axes]))
+        return self._view(self.uop.reshape([n for a, n in enumerate(shape) if a not in axes]))
 
     def expand(self, *shape: int) -> Tensor:
         """Repeat axes of size 1 to `shape`; -1 keeps a size, and axes may be added in front."""
@@ -79,7 +79,7 @@ class Movement:
         if any(n < -1 for n in wanted):
             raise ValueError(f"cannot expand {old} to {wanted}: a size must not be negative")
         full = tuple(o if n == -1 else n for o, n in zip(padded, wanted, strict=True))
-        return self._of(self.uop.reshape(padded).expand(full))
+        return self._view(self.uop.reshape(padded).expand(full))
 
     def permute(self, *order: int) -> Tensor:
         """Reorder the axes; negative ones count from the end."""
@@ -87,17 +87,17 @@ class Movement:
         axes = shape_argument(order)
         if any(not -ndim <= a < ndim for a in axes):
             raise IndexError(f"cannot permute {self.uop.shape} by {axes}: no such axis")
-        return self._of(self.uop.permute([a % ndim for a in axes]))
+        return self._view(self.uop.permute([a % ndim for a in axes]))
 
     def transpose(self, first: int = -2, second: int = -1) -> Tensor:
         """Swap two axes, the last two by default. A tensor of fewer than two stays as it is."""
         ndim = len(self.uop.shape)
         if ndim < 2 and (first, second) == (-2, -1):
-            return self
+            return self._view(self.uop)
         (a,), (b,) = normalize_axes(first, ndim), normalize_axes(second, ndim)
         order = list(range(ndim))
         order[a], order[b] = b, a
-        return self._of(self.uop.permute(order))
+        return self._view(self.uop.permute(order))
 
     @property
     def T(self) -> Tensor:
@@ -106,7 +106,7 @@ class Movement:
 
     def flip(self, axis: int | tuple[int, ...] | None = None) -> Tensor:
         """Reverse the order along the axes, all by default."""
-        return self._of(self.uop.flip(normalize_axes(axis, len(self.uop.shape))))
+        return self._view(self.uop.flip(normalize_axes(axis, len(self.uop.shape))))
 
     def pad(self, pairs: Any, value: Number = 0) -> Tensor:
         """NumPy-style: a pair (before, after) for each axis, one pair for all, or one number.

@@ -7,12 +7,14 @@ to it: `transformer.h.0.attn.c_attn.weight`.
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from uopc import recording
+from uopc.atomic import atomic, change
 from uopc.tensor import Tensor
 
 
@@ -47,6 +49,7 @@ def parameters(modules: Any) -> list[Tensor]:
     return list(named_parameters(modules).values())
 
 
+@atomic
 def load_parameters(module: Any, arrays: dict[str, np.ndarray]) -> None:
     """Put `arrays` into the module's parameters. Raises ValueError that lists every name that is
     missing, unknown, or of another shape; then nothing was changed."""
@@ -69,6 +72,7 @@ class Linear:
     `std` the weight is normal with this standard deviation, and the bias 0."""
 
     def __init__(self, n_in: int, n_out: int, bias: bool = True, std: float | None = None) -> None:
+        _check_sizes("Linear", n_in, n_out)
         bound = 1 / math.sqrt(n_in) if n_in else 0.0
         self.weight = _uniform((n_out, n_in), bound) if std is None else _normal((n_out, n_in), std)
         self.bias = None
@@ -77,6 +81,7 @@ class Linear:
                 Tensor.zeros(n_out, requires_grad=True)
 
     def __call__(self, x: Tensor) -> Tensor:
+        _check_width("Linear", self.weight.shape[1], x)
         y = x @ self.weight.transpose()
         return y if self.bias is None else y + self.bias
 
@@ -85,12 +90,13 @@ class Embedding:
     """Rows of weight (n, dim) by integer index; normal at first, with standard deviation `std`."""
 
     def __init__(self, n: int, dim: int, std: float = 1.0) -> None:
+        _check_sizes("Embedding", n, dim)
         self.weight = _normal((n, dim), std)
 
     def __call__(self, index: Tensor) -> Tensor:
-        """(...) → (..., dim). Raises IndexError for an index outside of 0..n-1."""
-        index = index if isinstance(index, Tensor) else Tensor(index)
-        index = index.check_index(self.weight.shape[0], "embedding index")
+        """(...) → (..., dim). Raises IndexError for an index outside of 0..n-1, TypeError for one
+        that is not of integers."""
+        index = Tensor.as_index(index).check_index(self.weight.shape[0], "embedding index")
         return self.weight.rows(index)
 
 
@@ -101,11 +107,13 @@ class LayerNorm:
     """
 
     def __init__(self, dim: int, eps: float = 1e-5, bias: bool = True) -> None:
+        _check_sizes("LayerNorm", dim)
         self.weight = Tensor.ones(dim, requires_grad=True)
         self.bias = Tensor.zeros(dim, requires_grad=True) if bias else None
         self.eps = eps
 
     def __call__(self, x: Tensor) -> Tensor:
+        _check_width("LayerNorm", self.weight.shape[0], x)
         deviation = x - x.mean(-1, keepdim=True)
         variance = deviation.square().mean(-1, keepdim=True)
         y = deviation * (variance + self.eps).rsqrt() * self.weight
@@ -121,6 +129,20 @@ def dropout(x: Tensor, p: float) -> Tensor:
         return x
     kept = (Tensor.rand(*x.shape) >= p).contiguous()
     return kept.where(x * (1 / (1 - p)), 0.0)
+
+
+def _check_sizes(layer: str, *sizes: int) -> None:
+    for n in sizes:
+        if isinstance(n, bool) or not hasattr(n, "__index__"):
+            raise TypeError(f"{layer}: sizes must be whole numbers, got {n!r}")
+        if n < 0:
+            raise ValueError(f"{layer}: sizes must not be negative, got {n}")
+
+
+def _check_width(layer: str, width: int, x: Tensor) -> None:
+    if not x.shape or x.shape[-1] != width:
+        raise ValueError(f"{layer} of width {width} needs it as the last axis, got a tensor of "
+                         f"shape {x.shape}")
 
 
 def _uniform(shape: tuple[int, ...], bound: float) -> Tensor:
@@ -140,6 +162,7 @@ def _parameter(start: Tensor) -> Tensor:
 # *** optimizers ***
 
 
+@atomic
 def clip_grad_norm(params: Sequence[Tensor], max_norm: float) -> Tensor:
     """Scale all gradients so that their joint norm is at most `max_norm`; returns the norm before.
 
@@ -167,30 +190,39 @@ def clip_grad_norm(params: Sequence[Tensor], max_norm: float) -> Tensor:
 class Optimizer:
     """What SGD and AdamW share: parameters in groups, and one plan per step.
 
-    `params` is a list of Tensors, or of dicts {"params": [...], "weight_decay": ...}.
+    `params` is a list of Tensors, or of dicts {"params": [...], "lr": ..., "weight_decay": ...}: a
+    group's own options come before the optimizer's. `param_groups` has the dicts; an `lr` that is
+    changed there, or of the optimizer for groups without one, holds from the next step on. Raises
+    TypeError or ValueError for what is no such list, or an option that does not exist.
     """
 
-    def __init__(self, params: Sequence[Any], lr: float, weight_decay: float) -> None:
-        if not lr >= 0 or not weight_decay >= 0:
-            raise ValueError(f"lr and weight_decay must not be negative, got {lr} and "
-                             f"{weight_decay}")
-        if isinstance(params, Tensor):
-            raise TypeError("an optimizer takes a list of parameters, got a single tensor")
-        groups = [g if isinstance(g, dict) else {"params": [g]} for g in params]
-        self.lr = lr
-        self.params: list[Tensor] = [p for g in groups for p in g["params"]]
-        self.decays = [g.get("weight_decay", weight_decay) for g in groups for _ in g["params"]]
-        if len({id(p) for p in self.params}) < len(self.params):
-            raise ValueError("a parameter is given to the optimizer twice")
-        for p in self.params:
-            if not p.dtype.is_float:
-                raise TypeError(f"an optimizer's parameters must be floats, one is {p.dtype}")
+    options: tuple[str, ...] = ("lr", "weight_decay")
 
+    def __init__(self, params: Iterable[Any], **defaults: Any) -> None:
+        self.param_groups = _groups(params, self.options)
+        self.params: list[Tensor] = [p for g in self.param_groups for p in g["params"]]
+        self._group_of = [g for g in self.param_groups for _ in g["params"]]
+        _check_parameters(self.params)
+        for options in (defaults, *self.param_groups):
+            _check_options(options)
+        for name, value in defaults.items():
+            setattr(self, name, value)
+
+    def _source(self, name: str, k: int) -> dict[str, Any]:
+        """Where the option of the k-th parameter stands: in its group, or in the optimizer."""
+        group = self._group_of[k]
+        return group if name in group else vars(self)
+
+    def _option(self, name: str, k: int) -> Any:
+        return self._source(name, k)[name]
+
+    @atomic
     def zero_grad(self) -> None:
         """Forget the gradients."""
         for p in self.params:
             p.grad = None
 
+    @atomic
     def step(self, *extra: Tensor) -> None:
         """Update every parameter that has a gradient. Parameters, the optimizer's state and the
         `extra` tensors (a loss to be shown, say) are computed in one plan."""
@@ -209,23 +241,27 @@ class Optimizer:
 class SGD(Optimizer):
     """v ← momentum*v + g; w ← w - lr*v. Weight decay is added to g."""
 
-    def __init__(self, params: Sequence[Any], lr: float, momentum: float = 0.0,
+    options = ("lr", "momentum", "weight_decay")
+
+    def __init__(self, params: Iterable[Any], lr: float, momentum: float = 0.0,
                  weight_decay: float = 0.0) -> None:
-        super().__init__(params, lr, weight_decay)
-        self.momentum = momentum
-        self.v = [_zeros_like(p) for p in self.params] if momentum else []
+        super().__init__(params, lr=lr, momentum=momentum, weight_decay=weight_decay)
+        moves = any(self._option("momentum", k) for k in range(len(self.params)))
+        self.v = [_zeros_like(p) for p in self.params] if moves else []
 
     def _update(self, active: list[int]) -> list[Tensor]:
-        lr = _rate(lambda: self.lr)
+        rates: dict[int, Tensor] = {}
         changed = []
         for k in active:
-            p, g = self.params[k], self.params[k].grad
-            if self.decays[k]:
-                g = g + p * self.decays[k]
-            if self.momentum:
-                g = self.v[k].assign(self.v[k] * self.momentum + g)
+            p, g, source = self.params[k], self.params[k].grad, self._source("lr", k)
+            if id(source) not in rates:
+                rates[id(source)] = _rate(lambda source=source: source["lr"])
+            if decay := self._option("weight_decay", k):
+                g = g + p * decay
+            if momentum := self._option("momentum", k):
+                g = self.v[k].assign(self.v[k] * momentum + g)
                 changed.append(g)
-            changed.append(p.assign(p - _scalar(lr, p) * g))
+            changed.append(p.assign(p - _scalar(rates[id(source)], p) * g))
         return changed
 
     def state(self) -> dict[str, list[Tensor]]:
@@ -240,42 +276,93 @@ class AdamW(Optimizer):
     the same plan.
     """
 
-    def __init__(self, params: Sequence[Any], lr: float = 1e-3,
+    options = ("lr", "betas", "eps", "weight_decay")
+
+    def __init__(self, params: Iterable[Any], lr: float = 1e-3,
                  betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
                  weight_decay: float = 0.01) -> None:
-        super().__init__(params, lr, weight_decay)
-        if not all(0 <= b < 1 for b in betas):
-            raise ValueError(f"betas must be in [0, 1), got {betas}")
-        self.betas, self.eps = betas, eps
+        super().__init__(params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay)
         self.t = [0] * len(self.params)  # steps that each parameter has taken
         self.m = [_zeros_like(p) for p in self.params]
         self.v = [_zeros_like(p) for p in self.params]
 
     def _update(self, active: list[int]) -> list[Tensor]:
-        beta1, beta2 = self.betas
         recording.do(lambda: self._count_step(active))
-        first = {self.t[k]: k for k in reversed(active)}  # a parameter of each number of steps
-        rates = {t: _rate(lambda k=k: self.lr / (1 - beta1 ** self.t[k]))
-                 for t, k in first.items()}
-        corrections = {t: _rate(lambda k=k: 1 / (1 - beta2 ** self.t[k]))
-                       for t, k in first.items()}
-        kept = {d: _rate(lambda d=d: 1 - self.lr * d) for d in dict.fromkeys(self.decays)}
+        rates: dict[tuple, Tensor] = {}
+
+        def rate(key: tuple, value: Callable[[], float]) -> Tensor:
+            """One tensor for all parameters whose number is the same in every step."""
+            if key not in rates:
+                rates[key] = _rate(value)
+            return rates[key]
+
         changed = []
         for k in active:
             p, g, t = self.params[k], self.params[k].grad, self.t[k]
+            (beta1, beta2), eps = self._option("betas", k), self._option("eps", k)
+            decay, source = self._option("weight_decay", k), self._source("lr", k)
+            lr = rate((id(source), beta1, t), lambda k=k, source=source, beta1=beta1:
+                      source["lr"] / (1 - beta1 ** self.t[k]))
+            correction = rate((beta2, t), lambda k=k, beta2=beta2: 1 / (1 - beta2 ** self.t[k]))
             m = self.m[k].assign(self.m[k] * beta1 + g * (1 - beta1))
             v = self.v[k].assign(self.v[k] * beta2 + g.square() * (1 - beta2))
-            update = m / ((v * _scalar(corrections[t], p)).sqrt() + self.eps)
-            decayed = p * _scalar(kept[self.decays[k]], p) if self.decays[k] else p
-            changed += [m, v, p.assign(decayed - update * _scalar(rates[t], p))]
+            update = m / ((v * _scalar(correction, p)).sqrt() + eps)
+            if decay:
+                p = p * _scalar(rate((id(source), "decay", decay), lambda source=source,
+                                     decay=decay: 1 - source["lr"] * decay), p)
+            new = p - update * _scalar(lr, p)
+            changed += [m, v, self.params[k].assign(new)]
         return changed
 
     def _count_step(self, active: list[int]) -> None:
-        for k in active:
-            self.t[k] += 1
+        change(self, t=[t + (k in active) for k, t in enumerate(self.t)])
 
     def state(self) -> dict[str, list[Tensor]]:
         return {"m": self.m, "v": self.v}
+
+
+def _groups(params: Any, options: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Parameters as an optimizer takes them, as groups, each with a list of its own."""
+    entries = _listed(params, "an optimizer")
+    groups = [dict(e) if isinstance(e, dict) else {"params": [e]} for e in entries]
+    for group in groups:
+        unknown = [name for name in group if name not in ("params", *options)]
+        if unknown or "params" not in group:
+            said = f"{unknown[0]!r} is no option of it" if unknown else "it has no 'params'"
+            raise ValueError(f"a group of parameters: {said}; a group has 'params', and may have "
+                             f"{', '.join(map(repr, options))}")
+        group["params"] = _listed(group["params"], "a group's 'params'")
+    if not any(group["params"] for group in groups):
+        raise ValueError("an optimizer needs a parameter, got none: an empty list, or an iterator "
+                         "that is used up")
+    return groups
+
+
+def _listed(params: Any, name: str) -> list[Any]:
+    if isinstance(params, (Tensor, dict, str)) or not isinstance(params, Iterable):
+        raise TypeError(f"{name} takes a list of parameters, got a {type(params).__name__}")
+    return list(params)
+
+
+def _check_parameters(params: list[Tensor]) -> None:
+    for k, p in enumerate(params):
+        if not isinstance(p, Tensor):
+            raise TypeError(f"an optimizer's parameters must be tensors, number {k} is {p!r}")
+        if not p.dtype.is_float:
+            raise TypeError(f"an optimizer's parameters must be floats, one is {p.dtype}")
+    if len({id(p) for p in params}) < len(params):
+        raise ValueError("a parameter is given to the optimizer twice")
+
+
+def _check_options(options: dict[str, Any]) -> None:
+    for name in ("lr", "weight_decay", "momentum", "eps"):
+        value = options.get(name, 0)
+        if not isinstance(value, numbers.Real) or not value >= 0:
+            raise ValueError(f"{name} must be a number and not negative, got {value!r}")
+    betas = options.get("betas", (0, 0))
+    if not isinstance(betas, (tuple, list)) or len(betas) != 2 or not all(
+            isinstance(b, numbers.Real) and 0 <= b < 1 for b in betas):
+        raise ValueError(f"betas must be two numbers in [0, 1), got {betas!r}")
 
 
 def _rate(value: Callable[[], float]) -> Tensor:

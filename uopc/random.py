@@ -8,12 +8,13 @@ neither the order of evaluation nor the number of threads matters.
 """
 from __future__ import annotations
 
-import itertools
 import math
+import threading
 from functools import partial
 
 import numpy as np
 
+from uopc.atomic import change
 from uopc.composite import LN_2
 from uopc.dtype import DType, dtypes
 from uopc.recording import made_by
@@ -26,27 +27,24 @@ BLOCK = 2**32  # elements that one word counts
 
 
 class _State:
-    seed = 0
-    calls = itertools.count()
+    now = 0, 0  # the seed, the number of the next call
+    lock = threading.RLock()
 
 
 def manual_seed(seed: int) -> None:
     """Start over: the calls that follow give the numbers that belong to `seed` (64 bits of it)."""
     if isinstance(seed, bool) or not hasattr(seed, "__index__"):
         raise TypeError(f"a seed must be a whole number, got {seed!r}")
-    _State.seed = int(seed) & (1 << 64) - 1
-    _State.calls = itertools.count()
+    set_state(int(seed) & (1 << 64) - 1, 0)
 
 
 def get_state() -> tuple[int, int]:
     """(seed, number of the next call), for a checkpoint."""
-    call = next(_State.calls)
-    _State.calls = itertools.count(call)
-    return _State.seed, call
+    return _State.now
 
 
 def set_state(seed: int, call: int) -> None:
-    _State.seed, _State.calls = seed, itertools.count(call)
+    change(_State, now=(seed, call))
 
 
 def threefry(key: tuple[UOp, UOp], counter: tuple[UOp, UOp]) -> tuple[UOp, UOp]:
@@ -65,15 +63,17 @@ def threefry(key: tuple[UOp, UOp], counter: tuple[UOp, UOp]) -> tuple[UOp, UOp]:
 
 def _next_state(blocks: int) -> np.ndarray:
     """The seed's words and the number of the first of so many calls."""
-    call = next(_State.calls)
-    for _ in range(blocks - 1):
-        next(_State.calls)
-    data = np.array([_State.seed, _State.seed >> 32, call], np.uint64) & 0xFFFFFFFF
-    return data.astype(np.uint32)
+    with _State.lock:
+        seed, call = _State.now
+        set_state(seed, call + blocks)
+    return (np.array([seed, seed >> 32, call], np.uint64) & 0xFFFFFFFF).astype(np.uint32)
 
 
-def _words(shape: tuple[int, ...]) -> tuple[UOp, UOp]:
-    """A call's two words for each element, of shape (n,)."""
+def _words(shape: tuple[int, ...], dtype: DType) -> tuple[UOp, UOp]:
+    """A call's two words for each element, of shape (n,), for numbers of `dtype`. Raises TypeError
+    for a dtype that has no fractions."""
+    if not dtype.is_float:
+        raise TypeError(f"random numbers are floats; cannot make them {dtype}")
     n = prod(shape)
     blocks = -(-n // BLOCK)
     state = made_by(partial(_next_state, blocks))
@@ -84,19 +84,17 @@ def _words(shape: tuple[int, ...]) -> tuple[UOp, UOp]:
 
 
 def _unit(word: UOp, dtype: DType) -> UOp:
-    """The top 24 bits as a number in [0, 1). Raises TypeError for a dtype that has no fractions."""
-    if not dtype.is_float:
-        raise TypeError(f"random numbers are floats; cannot make them {dtype}")
+    """The top 24 bits as a number in [0, 1)."""
     return word.alu(Ops.SHR, 8).cast(dtype) * 2.0 ** -24
 
 
 def uniform(shape: tuple[int, ...], dtype: DType = dtypes.f32) -> UOp:
     """Numbers in [0, 1), multiples of 2**-24."""
-    return _unit(_words(shape)[0], dtype).reshape(shape)
+    return _unit(_words(shape, dtype)[0], dtype).reshape(shape)
 
 
 def normal(shape: tuple[int, ...], dtype: DType = dtypes.f32) -> UOp:
     """Standard normal numbers, by the transform of Box and Muller (1958)."""
-    first, second = _words(shape)
+    first, second = _words(shape, dtype)
     radius = ((1.0 - _unit(first, dtype)).log2() * (-2 * LN_2)).sqrt()
     return (radius * UOp(Ops.COS, (_unit(second, dtype) * (2 * math.pi),))).reshape(shape)

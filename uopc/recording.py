@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from uopc.atomic import change
 from uopc.composite import new_buffer
 from uopc.uop import Ops, UOp
 
@@ -46,19 +47,23 @@ class Recording:
     def __enter__(self) -> Recording:
         if current() is not None:
             raise RuntimeError("a function is being recorded already")
-        _state.recording = self
+        change(_state, recording=self)
         return self
 
     def __exit__(self, *_: object) -> None:
-        _state.recording = None
+        change(_state, recording=None)
 
 
-_state = threading.local()
+class _State(threading.local):
+    recording: Recording | None = None
+
+
+_state = _State()
 
 
 def current() -> Recording | None:
     """The recording that goes on in this thread."""
-    return getattr(_state, "recording", None)
+    return _state.recording
 
 
 def made_by(make: Callable[[], np.ndarray]) -> UOp:
@@ -70,7 +75,7 @@ def made_by(make: Callable[[], np.ndarray]) -> UOp:
 
 
 def do(action: Callable[[], Any]) -> None:
-    """Change the state of an object in Python, in this call and in every replay."""
+    """Change the state of an object in Python, by `change`, in this call and in every replay."""
     action()
     if (recording := current()) is not None:
         recording.actions.append((None, action))
@@ -111,5 +116,6 @@ def note_assignment(tensor: Any, before: UOp) -> None:
 
 def note_change(before: UOp) -> None:
     """Called when a tensor has another node than this one from now on."""
-    for program in list(before.__dict__.get("recorded_in", ())):
-        program.make_stale()  # it took this value for one that never changes
+    for known in list(before.__dict__.get("recorded_in", {}).values()):
+        if (program := known()) is not None:
+            program.make_stale()  # it took this value for one that never changes

@@ -9,16 +9,18 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from uopc import profile
+from uopc.atomic import change, commit, fields
 from uopc.counters import counters
 from uopc.kernelize import say_run
 from uopc.memory import MIN_POOLED, address, empty_array, unshared
 from uopc.plan import Repeated
-from uopc.tensor import Tensor, fields
+from uopc.tensor import Tensor
 
 if TYPE_CHECKING:
     from uopc.jit import Program
@@ -65,8 +67,10 @@ class Repetition:
                 kept_results += stays
         program.results = self.results = program.results or [None] * kept_results
 
-    def __call__(self, values: list[np.ndarray | None], start: float, debug: int) -> None:
-        """Run on the given arrays in `values`, and put there what comes out."""
+    def __call__(self, values: list[np.ndarray | None], given: Sequence[Tensor], start: float,
+                 debug: int) -> None:
+        """Run on the given arrays in `values`, and put there, and into the arguments that are
+        assigned, what comes out."""
         program, plan, table = self.program, self.plan, self.run.table
         timeline = profile.timeline()
         for slot, check in program.checks:
@@ -85,20 +89,21 @@ class Repetition:
             values[slot], table[places] = array, address(array)
             if k is not None:
                 self.results[k] = array
+        for slot, source, shape in self.views:
+            values[slot] = values[source].reshape(shape)
+        program.assign_arguments(values, given)
         if timeline is not None:
             profile.note("schedule", start)
         with plan._lock:
             log = None if timeline is None else self.run.tasks.new_log()
             launch, arguments = self.call if log is None else self.run.call(log)
             started = time.perf_counter()
-            program.turn ^= 1  # here, so that an interrupted call is done or not begun
-            launch(*arguments)
+            # values may be updated in place: this cannot be undone, and is done as a whole
+            commit(partial(launch, *arguments), partial(setattr, program, "turn", program.turn ^ 1))
             plan.note(started)
         if timeline is not None:
             timeline.ran_kernels(plan, plan.order, log)
         counters.plan_hits += 1
-        for slot, source, shape in self.views:
-            values[slot] = values[source].reshape(shape)
         if debug >= 1:
             say_run(plan, "replayed", started)
 
@@ -129,9 +134,9 @@ class State:
                 return
             self.program.repeated = [None, None]
             array = self.arrays[self.program.turn]
-            self.arrays = [None if a is array else a for a in self.arrays]
             with fields:
-                self.tensor._array, self.tensor._holder = array, None
+                change(self.tensor, _array=array, _holder=None)
+            self.arrays = [None if a is array else a for a in self.arrays]
 
     def spare(self) -> np.ndarray | None:
         """An array for the next value beside the one of now."""

@@ -9,18 +9,18 @@ again wherever the same expression occurs.
 """
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, Protocol
-from weakref import WeakValueDictionary
 
 import numpy as np
 
 from uopc import config, random, recording
+from uopc.atomic import atomic, change, fields
 from uopc.autodiff import gradients
 from uopc.composite import broadcast, buffer_data, is_contiguous_buffer, new_buffer
-from uopc.dtype import DType, Number, dtypes, from_np, promote
+from uopc.dtype import DType, DTypeLike, Number, as_dtype, dtypes, from_np, promote
 from uopc.elementwise import Elementwise, constant
 from uopc.indexing import Indexing
 from uopc.kernelize import realize
@@ -29,8 +29,7 @@ from uopc.movement import Movement, shape_argument
 from uopc.reductions import Reductions
 from uopc.uop import Ops, UOp, prod
 
-_leaves: WeakValueDictionary[int, Tensor] = WeakValueDictionary()  # by id
-fields = threading.RLock()  # around changes of what a tensor's value is
+_leaves: dict[int, weakref.ref[Tensor]] = {}  # of those that want gradients, by id
 
 
 class Holder(Protocol):
@@ -60,12 +59,14 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
     _holder: Holder | None = None
     _former: weakref.ref[UOp] | None = None  # the node that `uop` was until it was computed
     _value: tuple[UOp, UOp] | None = None    # a constant expression and its buffer
-    grad: Tensor | None = None
+    _grad: Tensor | None = None
+    _origins: tuple[weakref.ref[Tensor], ...] = ()  # the tensors of which this one is a view
 
-    def __init__(self, data: Any, requires_grad: bool = False, dtype: DType | None = None) -> None:
+    def __init__(self, data: Any, requires_grad: bool = False,
+                 dtype: DTypeLike | None = None) -> None:
         if isinstance(data, Tensor):
             data = data.numpy()
-        self._array = as_array(data, dtype)
+        self._array = as_array(data, None if dtype is None else as_dtype(dtype))
         if requires_grad:
             self.requires_grad = True
 
@@ -93,7 +94,7 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
             self._leave()
             with fields:
                 if self._holder is None:
-                    self._uop, self._array = uop, array
+                    change(self, _uop=uop, _array=array, _former=None)
                     return
 
     def _become(self, array: np.ndarray) -> None:
@@ -101,7 +102,6 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
         if (before := self._uop) is not None:
             recording.note_assignment(self, before)
         self._set(None, array)
-        self._former = None
 
     def _give(self, holder: Holder) -> bool:
         """From now on `holder` has the value, unless another one has it; returns whether."""
@@ -110,8 +110,7 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
         with fields:
             if self._holder is not None:
                 return False
-            self._uop = self._array = self._former = None
-            self._holder = holder
+            change(self, _uop=None, _array=None, _former=None, _holder=holder)
             return True
 
     def __getstate__(self) -> dict[str, Any]:
@@ -136,7 +135,17 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
         if not _reads_buffer(self.uop):
             recording.note_change(self.uop)
             self.uop = new_buffer(self.numpy())
-        _leaves[id(self)] = self
+        # what takes a dead one out is no function of Python's: see _forget in uop.py
+        _leaves[id(self)] = weakref.ref(self, partial(_leaves.pop, id(self)))
+
+    @property
+    def grad(self) -> Tensor | None:
+        """What `backward` has added up."""
+        return self._grad
+
+    @grad.setter
+    def grad(self, gradient: Tensor | None) -> None:
+        change(self, _grad=gradient)
 
     @classmethod
     def _of(cls, uop: UOp) -> Tensor:
@@ -144,6 +153,20 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
         tensor = cls.__new__(cls)
         tensor._uop = uop
         return tensor
+
+    def _view(self, uop: UOp) -> Tensor:
+        """The Tensor of a graph that shows elements of this one."""
+        view = self._of(uop)
+        view._origins = (*(r for r in self._origins if r() is not None), weakref.ref(self))
+        return view
+
+    def _refuse_view(self, deed: str) -> None:
+        """Raises ValueError for a view of a tensor that somebody has: that one would not change."""
+        if any(origin() is not None for origin in self._origins):
+            raise ValueError(
+                f"{deed} this view, of shape {self.shape}, would not change the tensor that it is "
+                "a view of: write to that one with one index (t[0, 1] = v, not t[0][1] = v), or "
+                "take a value of its own first (.contiguous())")
 
     @classmethod
     def _of_array(cls, array: np.ndarray) -> Tensor:
@@ -305,25 +328,30 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
 
     def detach(self) -> Tensor:
         """The same value, through which no gradient flows."""
-        return self._of(self.uop.stage("detach"))
+        return self._view(self.uop.stage("detach"))
 
     def assign(self, value: Any) -> Tensor:
         """Give this tensor a new value of the same shape and dtype; gradients do not flow into it.
 
-        Raises ValueError or TypeError that names both shapes or dtypes otherwise.
+        Raises ValueError or TypeError that names both shapes or dtypes otherwise, and ValueError
+        for a view (a slice, say) of a tensor that is in use: that one would not change.
         """
+        self._refuse_view("assigning to")
         value = value if isinstance(value, Tensor) else Tensor(value, dtype=self.dtype)
         if value.shape != self.shape:
             raise ValueError(f"cannot assign shape {value.shape} to a tensor of {self.shape}")
         if value.dtype is not self.dtype:
             raise TypeError(f"cannot assign {value.dtype} to a tensor of {self.dtype}")
-        recording.note_assignment(self, self.uop)
-        self.uop = value.uop.stage(("assign", next(recording.assignments)))
-        self._former = None
+        self._assign(value.uop.stage(("assign", next(recording.assignments))))
         return self
+
+    def _assign(self, uop: UOp) -> None:
+        recording.note_assignment(self, self.uop)
+        self._set(uop, None)
 
     # *** gradients ***
 
+    @atomic
     def backward(self, params: Iterable[Tensor] | None = None,
                  gradient: Tensor | None = None) -> None:
         """Add the gradient of this tensor to the `.grad` of each of `params`.
@@ -332,7 +360,8 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
         is what is to be multiplied with; without it this tensor must have one element. A parameter
         on which this tensor does not depend keeps its `.grad` (None at first); one that it reads
         through what is constant almost everywhere alone (`floor`, comparisons) gets zeros. Raises
-        TypeError for tensors that are not floats, ValueError where a shape does not fit.
+        TypeError for tensors that are not floats, ValueError where a shape does not fit, or where
+        nothing wants a gradient.
         """
         if not self.dtype.is_float:
             raise TypeError(f"backward needs a float tensor, this one is {self.dtype}")
@@ -345,8 +374,12 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
             params = [params]
         if params is None:
             below = set(self.uop.toposort())
-            params = [p for p in list(_leaves.values()) if not below.isdisjoint(p._nodes())]
+            living = [p for leaf in list(_leaves.values()) if (p := leaf()) is not None]
+            params = [p for p in living if not below.isdisjoint(p._nodes())]
         wanted = list(dict.fromkeys(params))
+        if not wanted:
+            raise ValueError("backward has nothing to differentiate for: give it tensors, or make "
+                             "what this one depends on with requires_grad=True")
         for p in wanted:
             _check_parameter(p)
         seed = broadcast(UOp.const(1, self.dtype), self.shape) if gradient is None \
@@ -376,28 +409,30 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
         return tensor
 
     @classmethod
-    def full(cls, shape: Sequence[int], value: Number, dtype: DType | None = None,
+    def full(cls, shape: Sequence[int], value: Number, dtype: DTypeLike | None = None,
              requires_grad: bool = False) -> Tensor:
         """A tensor of `shape` (a tuple) filled with a number."""
         shape = _sizes((shape,) if isinstance(shape, int) else shape)
         value = value.item() if isinstance(value, np.generic) else value
-        dtype = dtype or _number_dtype(value)
+        dtype = _number_dtype(value) if dtype is None else as_dtype(dtype)
         filled = constant(value, dtype)
         if requires_grad:
             return cls(np.full(shape, filled.arg.value, dtype.np), requires_grad)
         return cls._made(broadcast(filled, shape), requires_grad)
 
     @classmethod
-    def zeros(cls, *shape: int, dtype: DType = dtypes.f32, requires_grad: bool = False) -> Tensor:
-        return cls.full(shape_argument(shape), 0, dtype, requires_grad)
+    def zeros(cls, *shape: int, dtype: DTypeLike = dtypes.f32,
+              requires_grad: bool = False) -> Tensor:
+        return cls.full(shape_argument(shape), 0, as_dtype(dtype), requires_grad)
 
     @classmethod
-    def ones(cls, *shape: int, dtype: DType = dtypes.f32, requires_grad: bool = False) -> Tensor:
-        return cls.full(shape_argument(shape), 1, dtype, requires_grad)
+    def ones(cls, *shape: int, dtype: DTypeLike = dtypes.f32,
+             requires_grad: bool = False) -> Tensor:
+        return cls.full(shape_argument(shape), 1, as_dtype(dtype), requires_grad)
 
     @classmethod
     def arange(cls, start: Number, stop: Number | None = None, step: Number = 1,
-               dtype: DType | None = None) -> Tensor:
+               dtype: DTypeLike | None = None) -> Tensor:
         """Like Python's range, floats allowed. Raises ValueError for a step of 0."""
         start, stop = (0, start) if stop is None else (start, stop)
         start, stop, step = (v.item() if isinstance(v, np.generic) else v
@@ -408,17 +443,19 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
         if dtype is None:
             last = start + max(0, n - 1) * step
             dtype = promote(_number_dtype(start + 0 * stop), _number_dtype(last))
-        return cls._of(UOp.iota(n).cast(dtype) * step + start)
+        return cls._of(UOp.iota(n).cast(as_dtype(dtype)) * step + start)
 
     @classmethod
-    def rand(cls, *shape: int, dtype: DType = dtypes.f32, requires_grad: bool = False) -> Tensor:
+    def rand(cls, *shape: int, dtype: DTypeLike = dtypes.f32,
+             requires_grad: bool = False) -> Tensor:
         """Uniform in [0, 1)."""
-        return cls._made(random.uniform(_sizes(shape), dtype), requires_grad)
+        return cls._made(random.uniform(_sizes(shape), as_dtype(dtype)), requires_grad)
 
     @classmethod
-    def randn(cls, *shape: int, dtype: DType = dtypes.f32, requires_grad: bool = False) -> Tensor:
+    def randn(cls, *shape: int, dtype: DTypeLike = dtypes.f32,
+              requires_grad: bool = False) -> Tensor:
         """Standard normal."""
-        return cls._made(random.normal(_sizes(shape), dtype), requires_grad)
+        return cls._made(random.normal(_sizes(shape), as_dtype(dtype)), requires_grad)
 
     @staticmethod
     def manual_seed(seed: int) -> None:
@@ -436,6 +473,8 @@ def _reuse_computed(roots: list[UOp]) -> list[UOp]:
 
 
 def _check_parameter(p: Tensor) -> None:
+    if not isinstance(p, Tensor):
+        raise TypeError(f"gradients are of tensors; one given is {p!r}")
     if not p.dtype.is_float:
         raise TypeError(f"only floats have gradients; a given tensor is {p.dtype}")
     if not is_assigned(p.uop) and not _reads_buffer(p.uop):

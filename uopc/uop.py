@@ -18,8 +18,10 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from operator import methodcaller
 from typing import Any, TypeVar
-from weakref import ref
+from weakref import _remove_dead_weakref, ref
 
 from uopc import config
 from uopc.dtype import DType, Number, as_const, exact_reciprocal, index_dtype
@@ -64,16 +66,15 @@ _lock = threading.RLock()
 
 
 class _Ref(ref):
-    """What the table of nodes has of one: does not keep it alive."""
+    """What the table of nodes has of one: does not keep it alive. `forget` takes the entry out,
+    unless it is another node's by now."""
 
-    __slots__ = ("key",)
-    key: tuple
+    __slots__ = ("forget",)
+    forget: partial
 
 
-def _forget(gone: _Ref) -> None:
-    with _lock:
-        if UOp._cache.get(gone.key) is gone:
-            del UOp._cache[gone.key]
+# no function of Python's: a Ctrl-C in one that a weak reference calls would be printed and lost
+_forget = methodcaller("forget")
 
 
 def per_node(analysis: Callable[[UOp], T]) -> Callable[[UOp], T]:
@@ -127,7 +128,7 @@ class UOp:
                     node.__dict__["origin"] = \
                         _user_line() if of is None else of.__dict__.get("origin")
                 known = _Ref(node, _forget)
-                known.key = key
+                known.forget = partial(_remove_dead_weakref, cls._cache, key)
                 cls._cache[key] = known
         return node
 
