@@ -238,14 +238,13 @@ def run(argv: list[str] | None, stopping: Stopping) -> None:
         try:
             stack.enter_context(locked(out_dir))
             resumed = load_checkpoint(out_dir) if options.init_from == "resume" else None
-            done = resumed.info["iteration"] if resumed else 0
-            if done >= options.max_iters and not options.eval_only:
-                print_error(f"train/gpt.py: {done} steps are done, which reaches --max_iters "
-                            f"{options.max_iters}: there is nothing to do")
-                return
             trainer = prepare(options, resumed)
         except (ValueError, OSError) as error:
             sys.exit(visible(f"train/gpt.py: {told(error)}"))
+        if resumed and trainer.iteration >= options.max_iters and not options.eval_only:
+            print_error(f"train/gpt.py: {trainer.iteration} steps are done, which reaches "
+                        f"--max_iters {options.max_iters}: there is nothing to do")
+            return
         log = stack.enter_context(contextlib.closing(TrainingLog(
             out_dir, trainer.iteration, options.max_iters, options.log_interval)))
         introduce(trainer, log, resumed, out_dir)

@@ -21,7 +21,7 @@ import numpy as np
 from data import split_digits
 from models.mlp import MLP
 from train.log import TrainingLog
-from train.options import at_least, path
+from train.options import Parser, at_least, path
 from train.run_folder import locked
 from train.sizes import BYTES, check_memory
 from train.stopping import Stopping, print_error, status, told
@@ -32,7 +32,7 @@ from uopc.tensor import Tensor
 
 
 def mlp_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description="Train an MLP on handwritten digits.",
+    parser = Parser(description="Train an MLP on handwritten digits.",
                                      allow_abbrev=False,
                                      formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("--out_dir", type=path, default="out/mlp", help="where the log goes")

@@ -4,7 +4,7 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from data.dataset import SOURCES
@@ -64,15 +64,27 @@ class Ignored(argparse.Action):
         namespace._ignored = [*ignored, f"{option_string}={visible(str(values))[:80]}"]
 
 
-class RaisingParser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
+    """Refuses `--name=--` by name, for which argparse would give an empty list."""
+
+    def parse_known_args(self, args: Sequence[str] | None = None,
+                         namespace: argparse.Namespace | None = None
+                         ) -> tuple[argparse.Namespace, list[str]]:
+        options, rest = super().parse_known_args(args, namespace)
+        for name, value in vars(options).items():
+            if value == []:
+                self.error(f"argument --{name}: expected a value, got '--'")
+        return options, rest
+
+
+class RaisingParser(Parser):
     """Where the ordinary one prints what is wrong and exits, this one raises ValueError."""
 
     def error(self, message: str) -> NoReturn:
         raise ValueError(message)
 
 
-def gpt_parser(kind: type[argparse.ArgumentParser] = argparse.ArgumentParser
-               ) -> argparse.ArgumentParser:
+def gpt_parser(kind: type[Parser] = Parser) -> Parser:
     parser = kind(
         description="Train a GPT on a text, on the CPU, with uopc.", allow_abbrev=False,
         formatter_class=argparse.ArgumentDefaultsHelpFormatter)

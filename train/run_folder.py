@@ -26,6 +26,7 @@ def locked(folder: Path) -> Iterator[None]:
     """Make the folder if need be and keep other runs out of it; what a killed run was writing is
     deleted. The system releases the lock however the process ends. Raises ValueError if another
     run has it, OSError if the folder cannot be written."""
+    is_new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     descriptor = _lock(folder)
     try:
@@ -34,7 +35,19 @@ def locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         if descriptor is not None:
+            with contextlib.suppress(OSError):
+                if _is_at(descriptor, folder / LOCK):
+                    (folder / LOCK).unlink()
+                if is_new:
+                    folder.rmdir()  # unless something was written to it
             os.close(descriptor)
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    """Whether the open file still stands under this name."""
+    with contextlib.suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(descriptor), os.stat(path))
+    return False
 
 
 def _lock(folder: Path) -> int | None:
@@ -47,6 +60,9 @@ def _lock(folder: Path) -> int | None:
         except BlockingIOError:
             time.sleep(0.2)  # a run that is just ending is gone then, one just starting has signed
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not _is_at(descriptor, path):  # the run that had it has ended and deleted it
+            os.close(descriptor)
+            return _lock(folder)
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}, started "
                               f"{time.strftime('%Y-%m-%d %H:%M:%S')}".encode(), 0)
