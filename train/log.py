@@ -27,7 +27,8 @@ class TrainingLog:
 
     def __init__(self, out_dir: Path, first: int, last: int, every: int) -> None:
         self.path, self.file = out_dir / "log.jsonl", None
-        terminal = bool(getattr(sys.stderr, "isatty", lambda: False)())
+        terminal = not getattr(sys.stderr, "closed", True) and \
+            getattr(sys.stderr, "isatty", lambda: False)()
         self.bar = tqdm(initial=first, total=last, unit="step", disable=not terminal)
         self.every = every
 

@@ -47,7 +47,10 @@ class Stopping:
                     self._before[number] = signal.signal(number, self._on_signal)
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, SystemExit) and isinstance(error.code, str) \
+                and threading.current_thread() is not threading.main_thread():
+            print_error(error.code)  # where Python says nothing
         for number, handler in self._before.items():
             signal.signal(number, handler)
 

@@ -71,10 +71,12 @@ def same(a: Path, b: Path, missing: int) -> bool:
     """Whether two folders hold the same training, and nothing that is unfinished; b's log may lack
     as many records."""
     x, y = load_checkpoint(a), load_checkpoint(b)
-    arrays = [(x.weights, y.weights), (x.moments, y.moments)]
-    return all(p.keys() == q.keys() and all(p[k].tobytes() == q[k].tobytes() for k in p)
-               for p, q in arrays) and [r for r in losses(a) if r in losses(b)] == losses(b) \
-        and len(losses(a)) - len(losses(b)) <= missing and {p.name for p in b.iterdir()} == {FILE_NAME, "log.jsonl"}
+    equal = all(p.keys() == q.keys() and all(p[k].tobytes() == q[k].tobytes() for k in p)
+                for p, q in ((x.weights, y.weights), (x.moments, y.moments)))
+    logged, wanted = losses(b), losses(a)
+    return equal and [r for r in wanted if r in logged] == logged \
+        and len(wanted) - len(logged) <= missing \
+        and {p.name for p in b.iterdir()} == {FILE_NAME, "log.jsonl"}
 
 
 def losses(folder: Path) -> list[tuple[object, ...]]:
