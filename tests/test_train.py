@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -413,3 +415,34 @@ def test_what_cannot_fit_memory_is_refused(corpus: Path, tmp_path: Path, argumen
     with pytest.raises(SystemExit, match=f"GB of memory.*{argument.split('=')[0]}"):
         gpt.main(arguments(corpus, tmp_path / "out", argument))
     assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_is_removed_is_made_again_for_the_checkpoint(
+        corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = gpt.Trainer.step
+
+    def step(self: gpt.Trainer) -> object:
+        if self.iteration == 5:
+            shutil.rmtree(tmp_path / "out")
+        return taken(self)
+
+    monkeypatch.setattr(gpt.Trainer, "step", step)
+    gpt.main(arguments(corpus, tmp_path / "out", "--max_iters=6"))
+    assert load_checkpoint(tmp_path / "out").info["iteration"] == 6
+
+
+def test_a_folder_that_cannot_be_written_is_named(corpus: Path, tmp_path: Path,
+                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+    """The checkpoint before it stays, and nothing is left of the new one."""
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    gpt.main(arguments(corpus, tmp_path, "--max_iters=4"))
+    before = (tmp_path / FILE_NAME).read_bytes()
+    log = (tmp_path / "log.jsonl").read_bytes()
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(SystemExit, match=r"log.jsonl: No space left on device; the steps since 4"):
+        resume(corpus, tmp_path, "--max_iters=9", "--eval_interval=3")
+    assert (tmp_path / FILE_NAME).read_bytes() == before
+    assert (tmp_path / "log.jsonl").read_bytes() == log
+    assert {p.name for p in tmp_path.iterdir()} == {FILE_NAME, "log.jsonl"}

@@ -7,8 +7,8 @@ import signal
 
 
 def end_at_once(program: str) -> None:
-    """From now on Ctrl-C ends the process. Where it does nothing, as below nohup, that stays. A standard
-    stream that is closed becomes the null device."""
+    """From now on Ctrl-C ends the process. Where it does nothing, as below nohup, that
+    stays. A standard stream that is closed becomes the null device."""
     for descriptor in range(3):  # or a file that is opened next would take what is printed
         try:
             os.fstat(descriptor)

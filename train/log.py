@@ -54,7 +54,7 @@ class TrainingLog:
         kept, damaged = _records_before(self.path, _place(record))
         if damaged:
             aside = self.path.with_name("log.damaged.jsonl")
-            os.replace(self.path, aside)
+            write_whole(aside, self.path.read_bytes())
             self.say(f"{damaged} lines of {self.path} are no records of a run; it is kept as "
                      f"{aside}, and what can be read of it goes on as {self.path}")
         write_whole(self.path, b"".join(map(_line, kept)))

@@ -19,7 +19,7 @@ from tests.fuzz.harness import Case, outcome_of, verdict
 from train import gpt
 from train.checkpoint import FILE_NAME, load_checkpoint
 
-COUNT, STRIDE = 300, 9
+COUNT, STRIDE = 300, 6
 STEPS = 300
 ENDS = {"SIGKILL": -signal.SIGKILL, "SIGTERM": 143, "full disk": 1}
 

@@ -14,7 +14,7 @@ from tests.fuzz.harness import Case, Outcome, outcome_of, verdict
 from train import gpt, mlp, sample
 from train.options import gpt_parser
 
-COUNT, STRIDE = 800, 40
+COUNT, STRIDE = 800, 24
 TINY = {"n_layer": 1, "n_head": 2, "n_embd": 16, "block_size": 8, "batch_size": 2, "max_iters": 2,
         "eval_iters": 1, "warmup_iters": 1, "eval_interval": 2}
 NUMBERS = ("0", "1", "3", "-1", "1.5", "1e400", "1e-400", "1e30", "-0.0", "nan", "inf", "-inf",
