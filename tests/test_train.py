@@ -1,19 +1,24 @@
 """The training script: what it logs, saves, resumes and refuses."""
 from __future__ import annotations
 
+import contextlib
+import errno
+import io
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from train import gpt, sample
+from train import gpt, mlp, sample
 from train.checkpoint import FILE_NAME, Checkpoint, load_checkpoint, save_checkpoint
 from train.options import gpt_parser
 
@@ -40,6 +45,11 @@ def resume(corpus: Path, out_dir: Path, *more: str) -> None:
     """Go on; the paths are given again, since none is taken from a checkpoint."""
     gpt.main([f"--dataset={corpus}", f"--data_dir={corpus.parent}", f"--out_dir={out_dir}",
               "--init_from=resume", *more])
+
+
+def heed_signals() -> None:
+    """In a child: a test that runs in the background may have been told to ignore Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def records(out_dir: Path) -> list[dict]:
@@ -216,14 +226,14 @@ def test_runs_from_any_directory_and_ctrl_c_saves(corpus: Path, tmp_path: Path) 
         [sys.executable, str(ROOT / "train/gpt.py"),
          *arguments(corpus, out_dir, "--max_iters=100000", "--eval_interval=1000000")],
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        start_new_session=True)
+        start_new_session=True, preexec_fn=heed_signals)
     for line in process.stdout:
         if line.startswith("step 5:"):
             break
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the whole group
     rest = process.communicate(timeout=60)[0]
-    assert process.returncode == 0, rest
-    assert "checkpoint saved" in rest
+    assert process.returncode == 130, rest
+    assert "stopped by SIGINT" in rest and "Traceback" not in rest
     steps = [r for r in records(out_dir) if "loss" in r]
     assert load_checkpoint(out_dir).info["iteration"] == len(steps) > 5
 
@@ -265,3 +275,174 @@ def test_damaged_checkpoints_are_refused(damage: bytes, tmp_path: Path) -> None:
         load_checkpoint(tmp_path)
     with pytest.raises(SystemExit, match="is not a checkpoint"):
         sample.main([f"--out_dir={tmp_path}"])
+
+
+def start(corpus: Path, out_dir: Path, *more: str, **streams: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, str(ROOT / "train/gpt.py"), *arguments(corpus, out_dir, *more)],
+        text=True, preexec_fn=heed_signals, **{"stderr": subprocess.PIPE, **streams})
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_ends_a_run_that_saves(corpus: Path, tmp_path: Path, number: int,
+                                        code: int) -> None:
+    run = start(corpus, tmp_path, "--max_iters=1000000", "--eval_interval=1000000",
+                stdout=subprocess.PIPE)
+    for line in run.stdout:
+        if line.startswith("step 5:"):
+            break
+    run.send_signal(number)
+    _, said = run.communicate(timeout=60)
+    assert run.returncode == code, said
+    steps = [r for r in records(tmp_path) if "loss" in r]
+    assert load_checkpoint(tmp_path).info["iteration"] == len(steps) > 5
+    assert {p.name for p in tmp_path.iterdir()} == {FILE_NAME, "log.jsonl"}
+
+
+def test_a_reader_that_goes_and_a_full_disk_end_a_run_with_a_line(corpus: Path,
+                                                                  tmp_path: Path) -> None:
+    run = start(corpus, tmp_path / "a", "--max_iters=1000000", stdout=subprocess.PIPE)
+    run.stdout.readline()
+    run.stdout.close()
+    assert "its reader has gone" in run.stderr.read()
+    run.stderr.close()
+    assert run.wait(60) == 141
+    with open("/dev/full", "w") as full:
+        run = start(corpus, tmp_path / "b", stdout=full)
+        said = run.communicate(timeout=60)[1]
+    assert run.returncode == 1 and "No space left" in said and said.count("\n") == 1
+
+
+def test_one_folder_takes_one_run(corpus: Path, tmp_path: Path) -> None:
+    """Of several that start at once one trains; the others name it."""
+    runs = [start(corpus, tmp_path, "--max_iters=1000000", stdout=subprocess.PIPE)
+            for _ in range(4)]
+    deadline = time.monotonic() + 60
+    while sum(run.poll() is None for run in runs) > 1 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    (winner,) = [run for run in runs if run.poll() is None]
+    winner.terminate()
+    for run in runs:
+        _, said = run.communicate(timeout=60)
+        if run is not winner:
+            assert run.returncode == 1 and f"process {winner.pid} on" in said
+    assert winner.returncode in (143, -signal.SIGTERM)
+
+
+def test_a_log_that_is_damaged_does_not_stop_a_resume(corpus: Path, tmp_path: Path,
+                                                      capsys: pytest.CaptureFixture[str]) -> None:
+    gpt.main(arguments(corpus, tmp_path, "--max_iters=4"))
+    log = tmp_path / "log.jsonl"
+    damage = b'\n\xff\xfe\n[1]\n{"x": 1}\n{"iter": "a"}\n' + b"[" * 9999 + b'\n{"iter": 4, "lo'
+    log.write_bytes(log.read_bytes() + damage)
+    resume(corpus, tmp_path, "--max_iters=6")
+    assert "5 lines of" in capsys.readouterr().out
+    assert [r["iter"] for r in records(tmp_path) if "loss" in r] == list(range(6))
+    assert (tmp_path / "log.damaged.jsonl").read_bytes().endswith(damage)
+
+
+def test_max_iters_that_is_reached_changes_nothing(corpus: Path, tmp_path: Path,
+                                                   capsys: pytest.CaptureFixture[str]) -> None:
+    gpt.main(arguments(corpus, tmp_path, "--max_iters=4"))
+    before = {p: (p.read_bytes(), p.stat().st_mtime_ns) for p in tmp_path.iterdir()}
+    resume(corpus, tmp_path, "--max_iters=4")
+    assert "4 steps are done" in capsys.readouterr().err
+    assert before == {p: (p.read_bytes(), p.stat().st_mtime_ns) for p in tmp_path.iterdir()}
+
+
+def test_what_is_not_finite_is_never_saved(corpus: Path, tmp_path: Path,
+                                           monkeypatch: pytest.MonkeyPatch) -> None:
+    """An evaluation, weights, and moments; the log stays JSON."""
+    def refuse_constant(name: str) -> None:
+        raise ValueError(name)
+
+    gpt.main(arguments(corpus, tmp_path, "--max_iters=4"))
+    before = (tmp_path / FILE_NAME).read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(gpt.Trainer, "evaluate", lambda _: {"train": 1.0, "val": np.inf})
+        with pytest.raises(SystemExit, match="the val loss after 4 steps is inf"):
+            resume(corpus, tmp_path, "--max_iters=9")
+    for kind in ("weights", "moments"):
+        taken = gpt.Trainer.checkpoint
+
+        def spoilt(self: gpt.Trainer, kind: str = kind, taken: object = taken) -> Checkpoint:
+            checkpoint = taken(self)
+            next(iter(getattr(checkpoint, kind).values())).flat[0] = np.nan
+            return checkpoint
+
+        with monkeypatch.context() as patch:
+            patch.setattr(gpt.Trainer, "checkpoint", spoilt)
+            with pytest.raises(SystemExit, match="is not finite"):
+                resume(corpus, tmp_path, "--max_iters=9")
+    assert (tmp_path / FILE_NAME).read_bytes() == before
+    for line in (tmp_path / "log.jsonl").read_text().splitlines():
+        json.loads(line, parse_constant=refuse_constant)
+    with pytest.raises(SystemExit) as stopped:
+        mlp.main([f"--out_dir={tmp_path / 'mlp'}", "--learning_rate=1e30", "--max_iters=9"])
+    assert "the loss of step 1 is" in str(stopped.value)
+    assert records(tmp_path / "mlp")[-1]["loss"] is None
+
+
+def test_runs_in_a_thread_and_with_other_streams(corpus: Path, tmp_path: Path) -> None:
+    """As a notebook or a daemon has them: no signals, streams that are none, or closed."""
+    class Sink:
+        def write(self, text: str) -> None: ...
+
+    closed = io.StringIO()
+    closed.close()
+    for number, stream in enumerate((Sink(), closed, None)):
+        with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream):
+            thread = threading.Thread(target=gpt.main, args=[
+                arguments(corpus, tmp_path / str(number), "--max_iters=2")])
+            thread.start()
+            thread.join()
+        assert load_checkpoint(tmp_path / str(number)).info["iteration"] == 2
+
+
+def test_a_command_for_nanogpt_is_understood(corpus: Path, tmp_path: Path,
+                                             capsys: pytest.CaptureFixture[str]) -> None:
+    gpt.main(arguments(corpus, tmp_path / "out", "--device=cpu", "--compile=False",
+                       "--eval_only=True"))
+    told = capsys.readouterr()
+    assert told.err.count("ignored: --device=cpu --compile=False") == 1
+    assert "evaluation: train" in told.out
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("argument", ["--batch_size=99999999999", "--n_layer=99999999999",
+                                      "--n_embd=99999999996"])
+def test_what_cannot_fit_memory_is_refused(corpus: Path, tmp_path: Path, argument: str) -> None:
+    with pytest.raises(SystemExit, match=f"GB of memory.*{argument.split('=')[0]}"):
+        gpt.main(arguments(corpus, tmp_path / "out", argument))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_is_removed_is_made_again_for_the_checkpoint(
+        corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = gpt.Trainer.step
+
+    def step(self: gpt.Trainer) -> object:
+        if self.iteration == 5:
+            shutil.rmtree(tmp_path / "out")
+        return taken(self)
+
+    monkeypatch.setattr(gpt.Trainer, "step", step)
+    gpt.main(arguments(corpus, tmp_path / "out", "--max_iters=6"))
+    assert load_checkpoint(tmp_path / "out").info["iteration"] == 6
+
+
+def test_a_folder_that_cannot_be_written_is_named(corpus: Path, tmp_path: Path,
+                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+    """The checkpoint before it stays, and nothing is left of the new one."""
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    gpt.main(arguments(corpus, tmp_path, "--max_iters=4"))
+    before = (tmp_path / FILE_NAME).read_bytes()
+    log = (tmp_path / "log.jsonl").read_bytes()
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(SystemExit, match=r"log.jsonl: No space left on device; the steps since 4"):
+        resume(corpus, tmp_path, "--max_iters=9", "--eval_interval=3")
+    assert (tmp_path / FILE_NAME).read_bytes() == before
+    assert (tmp_path / "log.jsonl").read_bytes() == log
+    assert {p.name for p in tmp_path.iterdir()} == {FILE_NAME, "log.jsonl"}

@@ -21,6 +21,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+from train.run_folder import write_whole
 from train.schema import attention_bytes, check_info, check_tensors, check_values, parse_info
 from train.terminal import few, quoted, visible
 
@@ -42,18 +43,14 @@ class Checkpoint:
 
 
 def save_checkpoint(out_dir: Path, checkpoint: Checkpoint) -> Path:
-    """Write `<out_dir>/ckpt.safetensors`; returns its path."""
+    """Write `<out_dir>/ckpt.safetensors`; returns its path. Raises OSError if that cannot be; the
+    one before it is kept then."""
     arrays = {f"model.{k}": v for k, v in checkpoint.weights.items()}
     arrays |= {f"optimizer.{k}": v for k, v in checkpoint.moments.items()}
     content = with_checksum(lambda text: save(arrays, metadata={METADATA_KEY: text}),
                             checkpoint.info)
     target = out_dir / FILE_NAME
-    unfinished = target.with_suffix(".unfinished")
-    with open(unfinished, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(unfinished, target)
+    write_whole(target, content)
     return target
 
 

@@ -1,29 +1,36 @@
 """Train a GPT on a text: `python train/gpt.py`; `--help` lists the options.
 
 Writes `<out_dir>/ckpt.safetensors` at every evaluation and at the end, and a record per step to
-`<out_dir>/log.jsonl`. Ctrl-C finishes the step, saves and exits; `--init_from=resume` goes on from
-there with the same numbers as if nothing had happened: with the options of before, but for paths.
+`<out_dir>/log.jsonl`. Ctrl-C, SIGTERM and SIGHUP finish the step, save and exit with 128 plus the
+signal's number; `--init_from=resume` goes on from there with the same numbers as if nothing had
+happened: with the options of before, but for paths.
 """
 from __future__ import annotations
 
 import argparse
 import contextlib
-import functools
 import math
-import signal
 import sys
 from dataclasses import asdict
 from pathlib import Path
-
-import numpy as np
+from typing import NoReturn
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # runs without being installed
+
+if __name__ == "__main__":  # Ctrl-C while the modules below are loaded is no traceback either
+    from train import interrupts
+    interrupts.end_at_once("train/gpt.py")
+
+import numpy as np
 
 from data import TextDataset, load_dataset, tokenizer_from_state
 from models.gpt import GPT, GPTConfig
 from train.checkpoint import FILE_NAME, Checkpoint, load_checkpoint, save_checkpoint
 from train.log import TrainingLog
 from train.options import parse_gpt_options
+from train.run_folder import locked
+from train.sizes import check_memory, gpt_memory
+from train.stopping import Stopped, Stopping, print_error, status, told
 from train.terminal import visible
 from uopc import nn, random
 from uopc.jit import jit
@@ -33,6 +40,8 @@ from uopc.tensor import Tensor
 
 def learning_rate(iteration: int, options: argparse.Namespace) -> float:
     """Linear warm-up, then a cosine from learning_rate down to min_lr at lr_decay_iters."""
+    if not options.decay_lr:
+        return options.learning_rate
     if iteration < options.warmup_iters:
         return options.learning_rate * (iteration + 1) / options.warmup_iters
     if iteration >= options.lr_decay_iters:
@@ -129,54 +138,70 @@ class Trainer:
         random.set_state(*saved.info["random"])
 
 
-class StopRequest:
-    """While entered, turns the first Ctrl-C into a flag, so that a step is never cut in two."""
-
-    wanted = False
-
-    def __enter__(self) -> StopRequest:
-        self._before = signal.signal(signal.SIGINT, self._on_signal)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        signal.signal(signal.SIGINT, self._before)
-
-    def _on_signal(self, *_: object) -> None:
-        self.wanted = True
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        print("\nfinishing this step, then saving (Ctrl-C again to quit at once)", file=sys.stderr)
+def shown(losses: dict[str, float | None]) -> str:
+    return ", ".join(f"{split} {'not measured' if x is None else f'{x:.4f}'}"
+                     for split, x in losses.items())
 
 
-def train(trainer: Trainer, log: TrainingLog, out_dir: Path, stop: StopRequest) -> None:
-    """The loop. Exits at the first loss that is not finite; the last checkpoint then stays."""
+def train(trainer: Trainer, log: TrainingLog, out_dir: Path, stopping: Stopping) -> None:
+    """The loop. Exits at the first loss that is not finite; the last checkpoint then stays. When a
+    signal or a file that cannot be written ends it, the steps since that one are saved first."""
     options = trainer.options
     tokens = options.gradient_accumulation_steps * options.batch_size * options.block_size
+    first = saved = trainer.iteration
+
+    def save() -> None:
+        nonlocal saved
+        with stopping.later():
+            checkpoint = trainer.checkpoint()
+            for name, values in {**checkpoint.weights, **checkpoint.moments}.items():
+                if not np.isfinite(values).all():
+                    fail(f"after {trainer.iteration} steps {name} is not finite")
+            out_dir.mkdir(parents=True, exist_ok=True)  # somebody may have removed it
+            save_checkpoint(out_dir, checkpoint)
+            saved = trainer.iteration
+
+    def fail(reason: str) -> NoReturn:
+        sys.exit(f"train/gpt.py: {reason}; try a lower --learning_rate (now "
+                 f"{options.learning_rate}). Nothing was saved; the last checkpoint is kept.")
 
     def evaluate_and_save() -> None:
         losses = trainer.evaluate()
         log.write(iter=trainer.iteration, train_loss=losses["train"], val_loss=losses["val"])
-        shown = ", ".join(f"{split} {'not measured' if x is None else f'{x:.4f}'}"
-                          for split, x in losses.items())
-        save_checkpoint(out_dir, trainer.checkpoint())
-        log.say(f"step {trainer.iteration}: evaluation: {shown}; checkpoint saved")
+        for split, loss in losses.items():
+            if loss is not None and not math.isfinite(loss):
+                fail(f"the {split} loss after {trainer.iteration} steps is {loss}")
+        save()
+        log.say(f"step {trainer.iteration}: evaluation: {shown(losses)}; checkpoint saved")
 
-    while trainer.iteration < options.max_iters and not stop.wanted:
-        if trainer.iteration % options.eval_interval == 0:
-            evaluate_and_save()
-        iteration = trainer.iteration
-        with log.step() as timer:
-            loss, lr, norm = trainer.step()
-        if not math.isfinite(loss):
-            sys.exit(f"train/gpt.py: the loss of step {iteration} is {loss}; try a lower "
-                     f"--learning_rate (now {options.learning_rate}). The last checkpoint is kept.")
-        if not math.isfinite(norm):
-            log.say(f"step {iteration}: the gradient's norm is {norm}; its gradients were dropped")
-        log.log_step(timer, iteration, loss, lr, tokens)
-    if stop.wanted:
-        save_checkpoint(out_dir, trainer.checkpoint())
-        log.say(f"stopped after {trainer.iteration} steps; checkpoint saved")
-    else:
+    try:
+        while trainer.iteration < options.max_iters:
+            if trainer.iteration % options.eval_interval == 0:
+                evaluate_and_save()
+            iteration = trainer.iteration
+            # Before the first step is done there is nothing to lose, and much to compile.
+            with stopping.later() if iteration > first else contextlib.nullcontext():
+                with log.step() as timer:
+                    loss, lr, norm = trainer.step()
+                log.log_step(timer, iteration, loss, lr, tokens)
+                if not math.isfinite(loss):
+                    fail(f"the loss of step {iteration} is {loss}")
+                if not math.isfinite(norm):
+                    log.say(f"step {iteration}: the gradient's norm is {norm}; its gradients were "
+                            "dropped")
         evaluate_and_save()
+    except (Stopped, OSError) as reason:
+        if trainer.iteration > saved:
+            try:
+                with contextlib.suppress(Stopped):  # raised once more when it is saved
+                    save()
+            except OSError as error:
+                sys.exit(visible(f"train/gpt.py: {told(reason)}; the steps since {saved} could "
+                                 f"not be saved: {told(error)}"))
+        print_error(f"train/gpt.py: {told(reason)}; {trainer.iteration} steps are done, the "
+                    f"checkpoint is of step {saved}" if saved > first else
+                    f"train/gpt.py: {told(reason)}; nothing new was saved")
+        sys.exit(status(reason))
 
 
 def prepare(options: argparse.Namespace, resumed: Checkpoint | None) -> Trainer:
@@ -184,41 +209,66 @@ def prepare(options: argparse.Namespace, resumed: Checkpoint | None) -> Trainer:
     OSError for what the user can mend; nothing in out_dir was touched then."""
     dataset = load_dataset(options.dataset, options.tokenizer, options.data_dir)
     dataset.check(options.block_size)
+    check_memory(gpt_memory(options, dataset.vocab_size))
     if resumed:
         wanted = tokenizer_from_state(resumed.info["tokenizer"])
         if wanted.state() != dataset.tokenizer.state():
             raise ValueError(f"the data set's vocabulary of {dataset.vocab_size} tokens is not "
                              f"the checkpoint's of {wanted.vocab_size}: the text has changed")
-    trainer = Trainer(options, dataset, resumed)
-    Path(options.out_dir).mkdir(parents=True, exist_ok=True)
-    return trainer
+    return Trainer(options, dataset, resumed)
 
 
 def main(argv: list[str] | None = None) -> None:
-    load = functools.cache(load_checkpoint)  # read once: another run may replace it meanwhile
-    options = parse_gpt_options(argv, lambda d: load(Path(d)).info["options"])
+    with Stopping() as stopping:
+        try:
+            run(argv, stopping)
+        except (KeyboardInterrupt, OSError, MemoryError) as error:
+            print_error(f"train/gpt.py: {told(error)}")
+            sys.exit(status(error))
+        except CompileError as error:
+            sys.exit(visible(f"train/gpt.py: {error}"))
+
+
+def run(argv: list[str] | None, stopping: Stopping) -> None:
+    # Read before the folder is made, so that a mistake leaves nothing behind, and again when it is
+    # ours: another run may have gone on meanwhile.
+    options = parse_gpt_options(argv, lambda d: load_checkpoint(Path(d)).info["options"])
     out_dir = Path(options.out_dir)
-    resumed = load(out_dir) if options.init_from == "resume" else None
-    try:
-        trainer = prepare(options, resumed)
-    except (ValueError, OSError, CompileError) as error:
-        sys.exit(visible(f"train/gpt.py: {error}"))
-    dataset = trainer.dataset
-    try:
-        log = TrainingLog(out_dir, trainer.iteration, options.max_iters, options.log_interval)
-        log.say(f"{dataset.name}: {len(dataset.train):,} tokens to train on, "
-                f"{len(dataset.val):,} to validate, {dataset.vocab_size} in the vocabulary; "
-                f"{trainer.model.parameter_count():,} parameters")
-        if resumed is None and (out_dir / FILE_NAME).exists():
-            log.say(f"the checkpoint in {visible(options.out_dir)} is of an earlier run and will "
-                    "be replaced")
-        if not dataset.has_room("val", options.block_size):
-            log.say(f"the validation split of {len(dataset.val)} tokens is too short for "
-                    f"--block_size {options.block_size}; its loss is not measured")
-        with contextlib.closing(log), StopRequest() as stop:
-            train(trainer, log, out_dir, stop)
-    except CompileError as error:
-        sys.exit(visible(f"train/gpt.py: {error}"))
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(locked(out_dir))
+            resumed = load_checkpoint(out_dir) if options.init_from == "resume" else None
+            trainer = prepare(options, resumed)
+        except (ValueError, OSError) as error:
+            sys.exit(visible(f"train/gpt.py: {told(error)}"))
+        if resumed and trainer.iteration >= options.max_iters and not options.eval_only:
+            print_error(f"train/gpt.py: {trainer.iteration} steps are done, which reaches "
+                        f"--max_iters {options.max_iters}: there is nothing to do")
+            return
+        log = stack.enter_context(contextlib.closing(TrainingLog(
+            out_dir, trainer.iteration, options.max_iters, options.log_interval)))
+        introduce(trainer, log, resumed, out_dir)
+        if options.eval_only:
+            log.say(f"step {trainer.iteration}: evaluation: {shown(trainer.evaluate())}")
+            return
+        train(trainer, log, out_dir, stopping)
+
+
+def introduce(trainer: Trainer, log: TrainingLog, resumed: Checkpoint | None,
+              out_dir: Path) -> None:
+    """Say what is trained, and what the user may not expect."""
+    options, dataset = trainer.options, trainer.dataset
+    log.say(f"{dataset.name}: {len(dataset.train):,} tokens to train on, "
+            f"{len(dataset.val):,} to validate, {dataset.vocab_size} in the vocabulary; "
+            f"{trainer.model.parameter_count():,} parameters")
+    if resumed is None and (out_dir / FILE_NAME).exists():
+        log.say(f"the checkpoint in {out_dir} is of an earlier run and will be replaced")
+    if options.max_iters < options.lr_decay_iters:
+        log.say(f"the learning rate falls until step {options.lr_decay_iters}, this run ends at "
+                f"{options.max_iters}; usually --lr_decay_iters equals --max_iters")
+    if not dataset.has_room("val", options.block_size):
+        log.say(f"the validation split of {len(dataset.val)} tokens is too short for "
+                f"--block_size {options.block_size}; its loss is not measured")
 
 
 if __name__ == "__main__":

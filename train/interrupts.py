@@ -7,7 +7,14 @@ import signal
 
 
 def end_at_once(program: str) -> None:
-    """From now on Ctrl-C ends the process. Where it does nothing, as below nohup, that stays."""
+    """From now on Ctrl-C ends the process. Where it does nothing, as below nohup, that
+    stays. A standard stream that is closed becomes the null device."""
+    for descriptor in range(3):  # or a file that is opened next would take what is printed
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
     def end(*_: object) -> None:
         os.write(2, f"{program}: interrupted\n".encode())
         os._exit(130)

@@ -5,17 +5,26 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import math
 import sys
 from pathlib import Path
 
-import numpy as np
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # runs without being installed
+
+if __name__ == "__main__":  # Ctrl-C while the modules below are loaded is no traceback either
+    from train import interrupts
+    interrupts.end_at_once("train/mlp.py")
+
+import numpy as np
 
 from data import split_digits
 from models.mlp import MLP
 from train.log import TrainingLog
-from train.options import at_least
+from train.options import Parser, at_least, path
+from train.run_folder import locked
+from train.sizes import BYTES, check_memory
+from train.stopping import Stopping, print_error, status, told
 from uopc import nn
 from uopc.jit import jit
 from uopc.runtime import CompileError
@@ -23,10 +32,10 @@ from uopc.tensor import Tensor
 
 
 def mlp_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description="Train an MLP on handwritten digits.",
+    parser = Parser(description="Train an MLP on handwritten digits.",
                                      allow_abbrev=False,
                                      formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    parser.add_argument("--out_dir", default="out/mlp", help="where the log goes")
+    parser.add_argument("--out_dir", type=path, default="out/mlp", help="where the log goes")
     parser.add_argument("--hidden", type=at_least(1), default=128, help="width of both layers")
     parser.add_argument("--batch_size", type=at_least(1), default=64, help="images per step")
     parser.add_argument("--max_iters", type=at_least(1), default=1000, help="steps")
@@ -45,25 +54,33 @@ def accuracy(model: MLP, images: np.ndarray, labels: np.ndarray) -> float:
 
 
 def main(argv: list[str] | None = None) -> None:
+    with Stopping() as stopping:
+        try:
+            run(argv, stopping)
+        except (KeyboardInterrupt, ValueError, OSError, MemoryError, CompileError) as error:
+            print_error(f"train/mlp.py: {told(error)}")
+            sys.exit(status(error))
+
+
+def run(argv: list[str] | None, stopping: Stopping) -> None:
     parser = mlp_parser()
     options = parser.parse_args(argv)
-    (images, labels), (held_images, held_labels) = split_digits(options.seed)
+    (images, labels), held_out = split_digits(options.seed)
     if options.batch_size > len(images):
         parser.error(f"--batch_size {options.batch_size} exceeds the {len(images)} images")
-    out_dir = Path(options.out_dir)
+    weights = options.hidden * (images.shape[1] + options.hidden + 10)
     try:
-        out_dir.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        parser.error(f"--out_dir {out_dir}: {error.strerror}")
-    try:
-        train(options, images, labels, held_images, held_labels)
-    except CompileError as error:
-        sys.exit(f"train/mlp.py: {error}")
+        check_memory({f"--hidden {options.hidden}": 4 * BYTES * weights})
+    except ValueError as error:
+        parser.error(str(error))
+    with locked(Path(options.out_dir)):
+        train(options, images, labels, *held_out, stopping)
 
 
 def train(options: argparse.Namespace, images: np.ndarray, labels: np.ndarray,
-          held_images: np.ndarray, held_labels: np.ndarray) -> None:
-    """Train on (images, labels); print and log the accuracy on the held-out ones."""
+          held_images: np.ndarray, held_labels: np.ndarray, stopping: Stopping) -> None:
+    """Train on (images, labels); print and log the accuracy on the held-out ones. Exits at the
+    first loss that is not finite."""
     Tensor.manual_seed(options.seed)
     rng = np.random.default_rng(options.seed)
     model = MLP([images.shape[1], options.hidden, options.hidden, 10])
@@ -81,15 +98,19 @@ def train(options: argparse.Namespace, images: np.ndarray, labels: np.ndarray,
     for iteration in range(options.max_iters):
         chosen = rng.choice(len(images), options.batch_size, replace=False)
         optimizer.lr = options.learning_rate * (1 - iteration / options.max_iters)
-        with log.step() as timer:
-            value = step(Tensor(images[chosen]), Tensor(labels[chosen])).item()
-        log.log_step(timer, iteration, value, optimizer.lr, options.batch_size)
+        with stopping.later() if iteration else contextlib.nullcontext():
+            with log.step() as timer:
+                value = step(Tensor(images[chosen]), Tensor(labels[chosen])).item()
+            log.log_step(timer, iteration, value, optimizer.lr, options.batch_size)
+        if not math.isfinite(value):
+            sys.exit(f"train/mlp.py: the loss of step {iteration} is {value}; try a lower "
+                     f"--learning_rate (now {options.learning_rate})")
     held = accuracy(model, held_images, held_labels)
     log.write(iter=options.max_iters, train_accuracy=accuracy(model, images, labels),
               held_out_accuracy=held)
     log.close()
-    print(f"held-out accuracy {held:.2%} on {len(held_labels)} images; "
-          f"log: {options.out_dir}/log.jsonl")
+    log.say(f"held-out accuracy {held:.2%} on {len(held_labels)} images; "
+            f"log: {options.out_dir}/log.jsonl")
 
 
 if __name__ == "__main__":

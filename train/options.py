@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from data.dataset import SOURCES
+from train.stopping import print_error
 from train.terminal import few, quoted, visible
 
 
@@ -17,18 +19,29 @@ def boolean(text: str) -> bool:
     return words[text.lower()]
 
 
+def path(text: str) -> str:
+    """A path, with a leading ~ expanded."""
+    if not text:
+        raise argparse.ArgumentTypeError("must not be empty")
+    if "\0" in text:
+        raise argparse.ArgumentTypeError(f"a path cannot hold a NUL, got {quoted(text)}")
+    return os.path.expanduser(text)
+
+
 def at_least(low: float, kind: Callable[[str], Any] = int,
-             below: float = float("inf")) -> Callable[[str], Any]:
-    """A number of `kind` in low <= x < below."""
+             below: float | None = None) -> Callable[[str], Any]:
+    """A number of `kind` in low <= x < below, by default below 2**63 or infinity."""
     def parse(text: str) -> Any:
+        end = below if below is not None else 2**63 if kind is int else float("inf")
         try:
             value = kind(text)
         except ValueError:
             word = "whole number" if kind is int else "number"
-            raise argparse.ArgumentTypeError(f"expected a {word}, got {text!r}") from None
-        if not low <= value < below:
-            limit = f" and below {below:g}" if below != float("inf") else ""
-            raise argparse.ArgumentTypeError(f"must be at least {low:g}{limit}, got {text}")
+            raise argparse.ArgumentTypeError(f"expected a {word}, got {quoted(text)}") from None
+        if not low <= value < end:
+            limit = f" and below {end}" if low <= value else ""
+            raise argparse.ArgumentTypeError(f"must be at least {low:g}{limit}, got "
+                                             f"{visible(text)[:80]}")
         return value
     return parse
 
@@ -37,15 +50,41 @@ MODEL_OPTIONS = ("n_layer", "n_head", "n_embd", "block_size", "bias")
 """What a checkpoint fixes: on resume these cannot change."""
 
 
-class RaisingParser(argparse.ArgumentParser):
+NO_MEANING = ("device", "compile", "dtype", "backend", "wandb_log", "wandb_project",
+              "wandb_run_name", "always_save_checkpoint")
+"""Options of nanoGPT's that decide nothing here."""
+
+
+class Ignored(argparse.Action):
+    """Says that an option has no meaning here."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace,
+                 values: Any, option_string: str | None = None) -> None:
+        ignored = getattr(namespace, "_ignored", [])
+        namespace._ignored = [*ignored, f"{option_string}={visible(str(values))[:80]}"]
+
+
+class Parser(argparse.ArgumentParser):
+    """Refuses `--name=--` by name, for which argparse would give an empty list."""
+
+    def parse_known_args(self, args: Sequence[str] | None = None,
+                         namespace: argparse.Namespace | None = None
+                         ) -> tuple[argparse.Namespace, list[str]]:
+        options, rest = super().parse_known_args(args, namespace)
+        for name, value in vars(options).items():
+            if value == []:
+                self.error(f"argument --{name}: expected a value, got '--'")
+        return options, rest
+
+
+class RaisingParser(Parser):
     """Where the ordinary one prints what is wrong and exits, this one raises ValueError."""
 
     def error(self, message: str) -> NoReturn:
         raise ValueError(message)
 
 
-def gpt_parser(kind: type[argparse.ArgumentParser] = argparse.ArgumentParser
-               ) -> argparse.ArgumentParser:
+def gpt_parser(kind: type[Parser] = Parser) -> Parser:
     parser = kind(
         description="Train a GPT on a text, on the CPU, with uopc.", allow_abbrev=False,
         formatter_class=argparse.ArgumentDefaultsHelpFormatter)
@@ -53,10 +92,10 @@ def gpt_parser(kind: type[argparse.ArgumentParser] = argparse.ArgumentParser
     def option(name: str, kind: Callable[[str], Any], default: Any, text: str, **more: Any) -> None:
         parser.add_argument(f"--{name}", type=kind, default=default, help=text, **more)
 
-    option("dataset", str, "python", "a data set's name (python, shakespeare) or a text file")
+    option("dataset", path, "python", "a data set's name (python, shakespeare) or a text file")
     option("tokenizer", str, "char", "char, or an encoding of tiktoken such as gpt2")
-    option("data_dir", str, None, "where prepared data is kept")
-    option("out_dir", str, "out", "where the checkpoint and the log go")
+    option("data_dir", path, None, "where prepared data is kept")
+    option("out_dir", path, "out", "where the checkpoint and the log go")
     option("init_from", str, "scratch", "start anew, or continue from out_dir's checkpoint",
            choices=("scratch", "resume"))
     option("batch_size", at_least(1), 12, "sequences per micro-batch")
@@ -80,6 +119,11 @@ def gpt_parser(kind: type[argparse.ArgumentParser] = argparse.ArgumentParser
     option("log_interval", at_least(1), 10, "steps between lines, where there is no terminal")
     option("gradient_accumulation_steps", at_least(1), 1, "micro-batches per step")
     option("seed", at_least(0), 1337, "of weights, batches and dropout")
+    option("decay_lr", boolean, True, "False keeps the rate at learning_rate")
+    option("eval_only", boolean, False, "evaluate, print that, and save nothing")
+    for name in NO_MEANING:  # so that commands for nanoGPT work as they are
+        parser.add_argument(f"--{name}", dest=argparse.SUPPRESS, action=Ignored,
+                            help=argparse.SUPPRESS)
     return parser
 
 
@@ -99,6 +143,8 @@ def parse_gpt_options(argv: list[str] | None,
                    for k in MODEL_OPTIONS if getattr(options, k) != before[k]]
         if changed:
             parser.error("the model cannot change on resume: " + "; ".join(changed))
+    if ignored := vars(options).pop("_ignored", []):
+        print_error(f"train/gpt.py: no meaning here, ignored: {' '.join(ignored)}")
     if options.n_embd % options.n_head:
         parser.error(f"--n_embd {options.n_embd} must be a multiple of --n_head {options.n_head}")
     if options.min_lr > options.learning_rate:

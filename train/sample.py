@@ -23,7 +23,7 @@ import numpy as np
 from data import Tokenizer, tokenizer_from_state
 from models.gpt import GPT, GPTConfig
 from train.checkpoint import load_checkpoint
-from train.options import at_least, boolean
+from train.options import Parser, at_least, boolean
 from train.terminal import printer, visible
 from uopc import nn
 from uopc.jit import jit
@@ -36,7 +36,7 @@ FROM_FILE = "FILE:"
 
 
 def sample_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description="Sample text from a trained GPT.",
+    parser = Parser(description="Sample text from a trained GPT.",
                                      allow_abbrev=False,
                                      formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("--out_dir", default="out", help="where the checkpoint is")
