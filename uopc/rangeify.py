@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
+from uopc.bounds import bounds
 from uopc.dtype import DType, dtypes, index_dtype, promote
 from uopc.ops import ALU, MOVEMENT
 from uopc.simplify import simplify
@@ -43,7 +44,9 @@ def lower_movement(kernel: UOp, narrowest: DType = dtypes.i32) -> UOp:
     Indices are of the type `narrowest`, or i64 where i32 cannot hold them.
     """
     out, body = kernel.src[0].src
-    return _Lowering(body, narrowest).store_all(body, out)
+    lowering = _Lowering(body, narrowest)
+    loops = lowering.store_all(body, out)
+    return loops if lowering.fits else lower_movement(kernel, dtypes.i64)
 
 
 def movement_index(u: UOp, index: Index) -> tuple[Index, list[UOp]]:
@@ -128,6 +131,7 @@ class _Lowering:
     def __init__(self, body: UOp, narrowest: DType) -> None:
         largest = max(prod(u.shape) for u in body.toposort())
         self.index_dtype = promote(narrowest, index_dtype(largest))
+        self.fits = True  # False once a position, be it one behind a shut gate, may wrap around
         self.range_count = 0
         self.values: dict[Request, UOp] = {}
 
@@ -168,6 +172,11 @@ class _Lowering:
         added = inside.where(self.value((x, at, None)), UOp.const(0, x.dtype))
         return _end(UOp(Ops.STORE, (target, so_far + added)), at)
 
+    def position(self, i: UOp) -> UOp:
+        i = simplify(i.cast(self.index_dtype))
+        self.fits &= i.dtype is dtypes.i64 or bounds(i) != (i.dtype.min, i.dtype.max)
+        return i
+
     def inside(self, row: UOp, rows: int) -> UOp:
         conditions = [UOp.const(-1, row.dtype) < row] if row.dtype.min < 0 else []
         if rows <= row.dtype.max:
@@ -205,7 +214,7 @@ class _Lowering:
         if u.op is Ops.IOTA:
             return index[0].cast(u.dtype)
         if u.op is Ops.BUFFER:
-            flat = simplify(flatten(index, u.shape))
+            flat = self.position(flatten(index, u.shape))
             return UOp(Ops.LOAD, (UOp(Ops.INDEX, (u, flat) if gate is None else (u, flat, gate)),))
         if u.op in ALU:
             values = []
@@ -214,7 +223,7 @@ class _Lowering:
             return UOp(u.op, tuple(values), u.arg)
         if u.op in MOVEMENT:
             moved, conditions = movement_index(u, index)
-            moved = tuple(simplify(i.cast(self.index_dtype)) for i in moved)
+            moved = tuple(map(self.position, moved))
             valid = self.all_of(conditions, None)
             value = yield u.src[0], moved, self.all_of(conditions, gate)
             return value if valid is None else valid.where(value, UOp.const(0, u.dtype))
