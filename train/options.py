@@ -46,6 +46,7 @@ def at_least(low: float, kind: Callable[[str], Any] = int,
     return parse
 
 
+PATHS = ("dataset", "data_dir", "out_dir")
 MODEL_OPTIONS = ("n_layer", "n_head", "n_embd", "block_size", "bias")
 """What a checkpoint fixes: on resume these cannot change."""
 
@@ -182,6 +183,7 @@ def check_saved_options(saved: dict[str, Any]) -> bool:
         raise ValueError(f"--{odd[0]} is {quoted(saved[odd[0]])}")
     parsed = vars(parser.parse_args([f"--{k}={v}" for k, v in saved.items() if v is not None]))
     for k, v in saved.items():
-        if type(parsed[k]) is not type(v) or parsed[k] != v:
+        is_path = k in PATHS and isinstance(v, str)  # which nobody follows
+        if type(parsed[k]) is not type(v) or parsed[k] != (path(v) if is_path else v):
             raise ValueError(f"--{k} is {quoted(v)}")
     return True

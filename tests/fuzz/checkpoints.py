@@ -26,7 +26,7 @@ from train.checkpoint import FILE_NAME, METADATA_KEY, with_checksum
 COUNT, STRIDE = 500, 24
 WRONG = (None, "x", "1", "", "\x1b[2J\u202e", -1, 10**7, 10**30, 1.5, -0.5, math.nan, math.inf, [],
          {}, [[[]]], {"a": 1}, [1, 2, 3], "/etc/passwd", "../../x", "\ud800", "x" * 100_000)
-PATHS = ("/etc/passwd", "../../x", "~/x", "text.txt", "\x1b]0;x\x07", "/dev/zero", "")
+PATHS = ("/etc/passwd", "../../x", "~/x", "text.txt", "\x1b]0;x\x07", "/dev/zero")
 Info = dict[str, Any]
 Tensors = dict[str, dict[str, Any]]
 
