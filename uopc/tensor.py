@@ -10,22 +10,23 @@ again wherever the same expression occurs.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
-from uopc import config, random, recording
+from uopc import config, recording
 from uopc.atomic import atomic, change, fields
 from uopc.autodiff import gradients
 from uopc.composite import broadcast, buffer_data, is_contiguous_buffer, new_buffer
-from uopc.dtype import DType, DTypeLike, Number, as_dtype, dtypes, from_np, promote
-from uopc.elementwise import Elementwise, constant
+from uopc.creation import Creation
+from uopc.dtype import DType, DTypeLike, Number, as_dtype, from_np
+from uopc.elementwise import Elementwise
 from uopc.indexing import Indexing
 from uopc.kernelize import realize
 from uopc.memory import as_array
-from uopc.movement import Movement, shape_argument
+from uopc.movement import Movement
 from uopc.reductions import Reductions
 from uopc.uop import Ops, UOp, prod
 
@@ -42,7 +43,7 @@ class Holder(Protocol):
         happened already."""
 
 
-class Tensor(Elementwise, Reductions, Movement, Indexing):
+class Tensor(Creation, Elementwise, Reductions, Movement, Indexing):
     """An n-dimensional array of one dtype.
 
     `data` may be a number, a (nested) list or a NumPy array, which is copied; Python floats become
@@ -397,71 +398,6 @@ class Tensor(Elementwise, Reductions, Movement, Indexing):
         former = self._former() if self._former else None
         return [self.uop] if former is None else [self.uop, former]
 
-    # *** creation ***
-
-    @classmethod
-    def _made(cls, uop: UOp, requires_grad: bool) -> Tensor:
-        """A created tensor; one that wants gradients becomes data, hence distinct from equals."""
-        tensor = cls._of(uop)
-        if requires_grad:
-            tensor = cls(tensor)
-            tensor.requires_grad = True
-        return tensor
-
-    @classmethod
-    def full(cls, shape: Sequence[int], value: Number, dtype: DTypeLike | None = None,
-             requires_grad: bool = False) -> Tensor:
-        """A tensor of `shape` (a tuple) filled with a number."""
-        shape = _sizes((shape,) if isinstance(shape, int) else shape)
-        value = value.item() if isinstance(value, np.generic) else value
-        dtype = _number_dtype(value) if dtype is None else as_dtype(dtype)
-        filled = constant(value, dtype)
-        if requires_grad:
-            return cls(np.full(shape, filled.arg.value, dtype.np), requires_grad)
-        return cls._made(broadcast(filled, shape), requires_grad)
-
-    @classmethod
-    def zeros(cls, *shape: int, dtype: DTypeLike = dtypes.f32,
-              requires_grad: bool = False) -> Tensor:
-        return cls.full(shape_argument(shape), 0, as_dtype(dtype), requires_grad)
-
-    @classmethod
-    def ones(cls, *shape: int, dtype: DTypeLike = dtypes.f32,
-             requires_grad: bool = False) -> Tensor:
-        return cls.full(shape_argument(shape), 1, as_dtype(dtype), requires_grad)
-
-    @classmethod
-    def arange(cls, start: Number, stop: Number | None = None, step: Number = 1,
-               dtype: DTypeLike | None = None) -> Tensor:
-        """Like Python's range, floats allowed. Raises ValueError for a step of 0."""
-        start, stop = (0, start) if stop is None else (start, stop)
-        start, stop, step = (v.item() if isinstance(v, np.generic) else v
-                             for v in (start, stop, step))
-        if step == 0:
-            raise ValueError("arange: the step must not be 0")
-        n = max(0, int(-((start - stop) // step)))
-        if dtype is None:
-            last = start + max(0, n - 1) * step
-            dtype = promote(_number_dtype(start + 0 * stop), _number_dtype(last))
-        return cls._of(UOp.iota(n).cast(as_dtype(dtype)) * step + start)
-
-    @classmethod
-    def rand(cls, *shape: int, dtype: DTypeLike = dtypes.f32,
-             requires_grad: bool = False) -> Tensor:
-        """Uniform in [0, 1)."""
-        return cls._made(random.uniform(_sizes(shape), as_dtype(dtype)), requires_grad)
-
-    @classmethod
-    def randn(cls, *shape: int, dtype: DTypeLike = dtypes.f32,
-              requires_grad: bool = False) -> Tensor:
-        """Standard normal."""
-        return cls._made(random.normal(_sizes(shape), as_dtype(dtype)), requires_grad)
-
-    @staticmethod
-    def manual_seed(seed: int) -> None:
-        """Restart the random numbers: what follows depends on `seed` and the calls' order only."""
-        random.manual_seed(seed)
-
 
 def _reuse_computed(roots: list[UOp]) -> list[UOp]:
     """The roots with every node whose value is known replaced by the buffer that holds it."""
@@ -504,19 +440,3 @@ def _lies_in_memory(root: UOp) -> bool:
     while root.op in (Ops.STAGE, Ops.RESHAPE):
         root = root.src[0]
     return root.op is Ops.BUFFER
-
-
-def _sizes(shape: Sequence[int]) -> tuple[int, ...]:
-    """The shape of a new tensor. Raises ValueError for a negative size."""
-    shape = shape_argument(tuple(shape))
-    if any(n < 0 for n in shape):
-        raise ValueError(f"sizes must not be negative, got {shape}")
-    return shape
-
-
-def _number_dtype(value: Number) -> DType:
-    if isinstance(value, bool):
-        return dtypes.bool
-    if isinstance(value, float):
-        return dtypes.f32
-    return dtypes.i32 if dtypes.i32.min <= value <= dtypes.i32.max else dtypes.i64
