@@ -9,10 +9,10 @@ from __future__ import annotations
 import functools
 import itertools
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from threading import Lock
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from uopc import profile
 from uopc.counters import counters
 from uopc.dtype import DType
 from uopc.liveness import place
+from uopc.locks import cached_property, lock
 from uopc.memory import address, empty_array
 from uopc.phases import Ref, phases
 from uopc.runtime import Program, Tasks
@@ -65,15 +66,15 @@ class Plan:
     over: list[tuple[int, int]] = field(default_factory=list)
     _storage: list[np.ndarray] | None = field(default=None, repr=False)
     _launch: _Launch | None = field(default=None, repr=False)
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _lock: Lock = field(default_factory=lock, repr=False)
 
-    @functools.cached_property
+    @cached_property
     def phases(self) -> list[list[int]]:
         """Numbers of the kernels that may run at the same time, in order."""
         return phases([(k.refs[:len(k.refs) - k.outputs], k.refs[len(k.refs) - k.outputs:])
                        for k in self.kernels])
 
-    @functools.cached_property
+    @cached_property
     def updates(self) -> set[tuple[int, int]]:
         """(input, out) pairs that may be one array, in which the plan then writes in place: those
         of `over` of which no kernel needs the input once the out is being written."""
@@ -88,12 +89,12 @@ class Plan:
                 if all(phase[k] < phase[writer["out", out]] for k in users.get(("in", i), [])
                        if k != writer["out", out])}
 
-    @functools.cached_property
+    @cached_property
     def order(self) -> list[int]:
         """In which the kernels are started."""
         return [k for phase in self.phases for k in phase]
 
-    @functools.cached_property
+    @cached_property
     def number(self) -> int:
         """By which a timeline names it."""
         return next(_numbers)
@@ -232,7 +233,7 @@ class _Launch:
 
     def bind(self, inputs: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> None:
         self.addresses[:self.first["tmp"]] = [*map(address, inputs), *map(address, outs)]
-        np.take(self.addresses, self.places, out=self.table)
+        np.take(self.addresses, self.places, out=self.table, mode="clip")
 
     def run(self) -> None:
         timeline = profile.timeline()
@@ -259,7 +260,7 @@ class Repeated(_Launch):
         self.fixed = fixed
         for (kind, i), array in fixed.items():
             self.addresses[self.first[kind] + i] = address(array)
-        np.take(self.addresses, self.places, out=self.table)
+        np.take(self.addresses, self.places, out=self.table, mode="clip")
 
     def call(self, log: np.ndarray | None = None) -> tuple[Callable[..., None], tuple]:
         """The native function that runs it, and its arguments."""

@@ -18,7 +18,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -31,6 +30,7 @@ from uopc import config, profile
 from uopc.cache_folder import cache, cache_folder
 from uopc.counters import counters
 from uopc.dtype import ALL_DTYPES, DType
+from uopc.locks import cached_property, lock
 from uopc.memory import LINE, address, empty_array
 
 FLAGS = ("-O2", "-march=native", "-fPIC", "-shared", "-std=gnu11", "-fwrapv", "-fno-math-errno",
@@ -45,8 +45,8 @@ CHUNKS = 16  # per thread, of a program whose steps are shared out
 
 NO_ROOM = re.compile(re.escape(os.strerror(errno.ENOSPC)) + "|" + os.strerror(errno.EDQUOT))
 
-_lock = threading.Lock()  # around the counters, and what is said once
-_waiting_lock = threading.Lock()  # around what waits for a compiler
+_lock = lock()  # around the counters, and what is said once
+_waiting_lock = lock()  # around what waits for a compiler
 
 
 class CompileError(RuntimeError):
@@ -294,7 +294,7 @@ SCRATCH = "char* scratch"  # the parameter of one that needs memory of the threa
 ENTRY = "\nvoid {entry}(void** arrays, char* scratch, long first, long last) " \
         "{{ {name}({arguments}); }}\n"
 _loaded: dict[str, ctypes.CDLL] = {}
-_threads_are_said = threading.Event()
+_said: set[str] = set()  # what is said once in a process
 
 
 def _entry(name: str, parameters: str, src: str) -> str:
@@ -358,9 +358,9 @@ def _library(src: str, path: str) -> ctypes.CDLL:
 def _say_threads(library: ctypes.CDLL) -> None:
     """Once: how many threads there are for the loops that are shared out, and why."""
     with _lock:
-        if _threads_are_said.is_set():
+        if "threads" in _said:
             return
-        _threads_are_said.set()
+        _said.add("threads")
     command = compiler()
     said = f"{library.threads()} (OpenMP; OMP_NUM_THREADS sets another number)" \
         if openmp(command) else f"1 ({shlex.join(command)} has no OpenMP)"
@@ -442,7 +442,7 @@ class Program:
         stored = rf"\b{name}\[[^;]*\]\s*=[^=]|\({name}\+[^;]*\) =|\b{name}, [^*)]*step\+1\)"
         return bool(re.search(stored, self.src))
 
-    @functools.cached_property
+    @cached_property
     def _tasks(self) -> Tasks:
         return Tasks([self], [[0]])
 

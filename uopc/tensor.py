@@ -9,7 +9,6 @@ again wherever the same expression occurs.
 """
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
@@ -24,13 +23,14 @@ from uopc.dtype import DType, Number, dtypes, from_np, promote
 from uopc.elementwise import Elementwise, constant
 from uopc.indexing import Indexing
 from uopc.kernelize import realize
+from uopc.locks import rlock
 from uopc.memory import as_array
 from uopc.movement import Movement, shape_argument
 from uopc.reductions import Reductions
 from uopc.uop import Ops, UOp, prod
 
 _leaves: WeakValueDictionary[int, Tensor] = WeakValueDictionary()  # by id
-fields = threading.RLock()  # around changes of what a tensor's value is
+fields = rlock()  # around changes of what a tensor's value is
 
 
 class Holder(Protocol):

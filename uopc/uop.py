@@ -16,13 +16,13 @@ import functools
 import math
 import os
 import sys
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 from weakref import ref
 
 from uopc import config
 from uopc.dtype import DType, Number, as_const, exact_reciprocal, index_dtype
+from uopc.locks import destructors_lock
 from uopc.ops import ALU, MOVEMENT, ConstArg, Ops, ParamArg, dtype_of, shape_of
 
 __all__ = ["ALU", "IDENTITY", "MOVEMENT", "THREAD", "UNROLL", "VECTOR", "Ops", "ParamArg", "UOp",
@@ -60,7 +60,7 @@ def _argkey(arg: Any) -> Any:
 
 T = TypeVar("T")
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
-_lock = threading.RLock()
+_lock = destructors_lock()
 
 
 class _Ref(ref):
