@@ -515,7 +515,7 @@ def test_an_interrupted_plan_is_not_kept(where: str, error: type[BaseException],
 def test_an_interrupted_run_can_be_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     y, launch, calls = ramp(4, 8).softmax(-1), _Launch.run, []
 
-    def interrupt(self: _Launch) -> None:
+    def interrupt(self: _Launch, plan: object) -> None:
         calls.append(len(self.plan.outs))
         if len(calls) == 1:
             raise KeyboardInterrupt

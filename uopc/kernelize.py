@@ -205,7 +205,7 @@ class _Planner:
                 load(kernel.src)  # while the next one is lowered
         kernels = [Kernel(k.name, k.src, [self.ref(b) for b in k.buffers],
                           Program(k.src, k.name), k.flops, k.outputs, k.lines)
-                   for _, k in sorted(made.items())]
+                   for _, k in sorted(made.items())]  # while `load` keeps them loaded
         results = [(self.ref(base_buffer(done[r])), r.shape) for r in self.roots]
         ins, temps, outs = (self.plan_storage[kind] for kind in ("in", "tmp", "out"))
         over = [(self.ref(a)[1], self.ref(b)[1]) for k in made.values() for a, b in k.over]

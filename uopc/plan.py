@@ -188,7 +188,7 @@ class Plan:
             else:
                 launch = self.launch()
                 launch.bind(inputs, outs)
-                launch.run()
+                launch.run(self)
             self.note(start)
         return outs
 
@@ -221,28 +221,29 @@ class _Launch:
     arrays once, inputs, outs and temporaries, then those of each kernel as it takes them."""
 
     def __init__(self, plan: Plan, temporary: Sequence[np.ndarray]) -> None:
-        self.plan, self.temporary = plan, temporary  # the addresses are theirs
+        self.temporary = temporary  # the addresses are theirs
+        self.programs = [k.program for k in plan.kernels]  # not the plan, which has this
         self.first = {"in": 0, "out": len(plan.ins), "tmp": len(plan.ins) + len(plan.outs)}
         self.addresses = np.zeros(self.first["tmp"] + len(temporary), np.uintp)
         self.addresses[self.first["tmp"]:] = [address(a) for a in temporary]
         self.refs = [ref for k in plan.kernels for ref in k.refs]
         self.places = np.array([self.first[kind] + i for kind, i in self.refs], np.intp)
         self.table = np.zeros(len(self.refs), np.uintp)
-        self.tasks = Tasks([k.program for k in plan.kernels], plan.phases)
+        self.tasks = Tasks(self.programs, plan.phases)
         self.scratch = self.tasks.new_scratch()
 
     def bind(self, inputs: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> None:
         self.addresses[:self.first["tmp"]] = [*map(address, inputs), *map(address, outs)]
         np.take(self.addresses, self.places, out=self.table, mode="clip")
 
-    def run(self) -> None:
+    def run(self, plan: Plan) -> None:
         timeline = profile.timeline()
         if timeline is None:
             self.tasks(address(self.table), None, self.scratch)
         else:
             log = self.tasks.new_log()
             self.tasks(address(self.table), log, self.scratch)
-            timeline.ran_kernels(self.plan, self.plan.order, log)
+            timeline.ran_kernels(plan, plan.order, log)
 
 
 class Repeated(_Launch):
