@@ -46,10 +46,11 @@ def fuzz(rng: random.Random, count: int, folder: Path) -> Iterator[Case]:
     kernelize.PLAN_LIMIT = PLANS
     try:
         first = rng.randrange(1 << 16)
-        for number in range(min(count // 2, 2 * PLANS)):
+        warm_up = min(count // 2, 2 * PLANS)
+        for number in range(warm_up):
             compute(rng, first + number)
         before = state()
-        for number in range(number + 1, count):
+        for number in range(warm_up, count):
             ending = "right" if compute(rng, first + number) else "wrong"
             now = state() if number % 500 == 499 or number == count - 1 else before
             grown = [b - a for a, b in zip(before, now, strict=True)]
