@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from uopc import cache_folder, runtime
+from uopc import cache_folder, compiler, runtime
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -26,7 +26,7 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pat
     monkeypatch.setenv("UOPC_CACHE", str(folder))
     monkeypatch.delenv("CC", raising=False)
     monkeypatch.setattr(runtime, "_loaded", {})
-    lookups = (runtime._find_compiler, cache_folder._cache, runtime._probe)
+    lookups = (compiler._find_compiler, cache_folder._cache, compiler.probe)
     for lookup in lookups:
         lookup.cache_clear()
     yield folder

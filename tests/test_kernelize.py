@@ -515,11 +515,11 @@ def test_an_interrupted_plan_is_not_kept(where: str, error: type[BaseException],
 def test_an_interrupted_run_can_be_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     y, launch, calls = ramp(4, 8).softmax(-1), _Launch.run, []
 
-    def interrupt(self: _Launch) -> None:
-        calls.append(len(self.plan.outs))
+    def interrupt(self: _Launch, plan: Plan) -> None:
+        calls.append(len(plan.outs))
         if len(calls) == 1:
             raise KeyboardInterrupt
-        launch(self)
+        launch(self, plan)
 
     monkeypatch.setattr(_Launch, "run", interrupt)
     with pytest.raises(KeyboardInterrupt):

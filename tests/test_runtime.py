@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import shutil
 import subprocess
@@ -14,7 +13,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from uopc import runtime
+from uopc import compiler, runtime
 from uopc.cache_folder import Folder
 from uopc.counters import counters
 from uopc.dtype import dtypes
@@ -76,7 +75,7 @@ def test_a_missing_compiler_is_named(empty_cache: Path, monkeypatch: pytest.Monk
         twice()
     monkeypatch.delenv("CC")
     monkeypatch.setenv("PATH", str(empty_cache))
-    runtime._find_compiler.cache_clear()
+    compiler._find_compiler.cache_clear()
     with pytest.raises(CompileError, match=r"tried gcc, clang, cc.*CC"):
         twice()
 
@@ -136,12 +135,12 @@ def test_the_key_covers_compiler_flags_and_source(empty_cache: Path,
     monkeypatch.setenv("CC", f"{shutil.which('gcc') or 'cc'} -mno-avx")
     paths.append(object_name(SOURCE))
     monkeypatch.delenv("CC")
-    monkeypatch.setattr(runtime, "FLAGS", (*runtime.FLAGS, "-O1"))
-    runtime._probe.cache_clear()
+    monkeypatch.setattr(compiler, "FLAGS", (*compiler.FLAGS, "-O1"))
+    compiler.probe.cache_clear()
     paths.append(object_name(SOURCE))
     assert len(set(paths)) == len(paths)
     monkeypatch.undo()
-    runtime._probe.cache_clear()
+    compiler.probe.cache_clear()
 
 
 def test_an_unusable_folder_gives_one_line_and_works(tmp_path: Path, empty_cache: Path,
@@ -329,7 +328,7 @@ def test_an_object_that_cannot_be_loaded_names_its_folder(empty_cache: Path,
     def refuse(path: str) -> None:
         raise OSError("failed to map segment")
 
-    monkeypatch.setattr(ctypes, "CDLL", refuse)
+    monkeypatch.setattr(runtime, "_Library", refuse)
     with pytest.raises(CompileError, match=f"{empty_cache}.*noexec.*UOPC_CACHE"):
         twice()
 

@@ -20,10 +20,12 @@ from itertools import repeat
 from operator import methodcaller
 from typing import Any, ParamSpec, TypeVar
 
+from uopc.locks import rlock
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
-fields = threading.RLock()  # around changes of what a tensor's value is
+fields = rlock()  # around changes of what a tensor's value is
 _run = methodcaller("__call__")
 
 

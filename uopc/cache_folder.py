@@ -22,12 +22,12 @@ import shutil
 import stat
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from uopc import config
+from uopc.locks import rlock
 
 CACHE_LIMIT = 1 << 30  # bytes of plans and objects
 FILES_BETWEEN_TRIMS = 500
@@ -148,7 +148,7 @@ class Cache:
     def __init__(self, wanted: Path) -> None:
         self.wanted = wanted
         self.folders: list[Folder] = []  # the last one takes what is new
-        self._lock = threading.RLock()  # around changes of these
+        self._lock = rlock()  # around changes of these
         try:
             self.folders.append(Folder(wanted))
         except OSError as error:

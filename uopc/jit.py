@@ -13,7 +13,6 @@ random numbers and rates. Other shapes or dtypes are recorded anew.
 from __future__ import annotations
 
 import functools
-import threading
 import time
 import weakref
 from collections import Counter
@@ -29,6 +28,7 @@ from uopc.atomic import atomic, change
 from uopc.composite import base_buffer, buffer_data, is_contiguous_buffer, new_buffer
 from uopc.counters import counters
 from uopc.kernelize import run_plan
+from uopc.locks import rlock
 from uopc.memory import address
 from uopc.recording import Recording, current, note_assignment
 from uopc.replay import Repetition, State
@@ -59,7 +59,7 @@ class jit:
         self.programs: dict[Key, Program | None] = {}  # None: not recorded yet
         # by the call before: tensors from outside, and the places of arguments
         self.assigned: dict[Key, tuple[list[Tensor], set[int]]] = {}
-        self.lock = threading.RLock()
+        self.lock = rlock()
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -192,7 +192,7 @@ class Program:
         self.turn = 0
         self.repeated: list[Repetition | None] = [None, None]  # by turn
         self.results: list[np.ndarray | None] = []  # of the last call: memory to be used again
-        self.running = threading.RLock()  # held while `repeated` is run or a state is given away
+        self.running = rlock()  # held while `repeated` is run or a state is given away
         self.actions = [(None if u is None else self.slot(u), make)
                         for u, make in recording.actions]
         fresh = set(self.slots)

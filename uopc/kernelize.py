@@ -15,7 +15,6 @@ share a loop (`opt/share.py`).
 from __future__ import annotations
 
 import sys
-import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
@@ -29,6 +28,7 @@ from uopc.emit import Emitted, Emitter, Point
 from uopc.emit import count_flops as _flops
 from uopc.emit import kernel_name as _kernel_name
 from uopc.explain import first_difference
+from uopc.locks import lock
 from uopc.ops import ALU, MOVEMENT
 from uopc.opt.fuse import (
     COSTLY,
@@ -64,7 +64,7 @@ ENDS_A_KERNEL = (Ops.BUFFER, Ops.REDUCE, Ops.SCATTER, Ops.STAGE)
 
 StructureKey = tuple
 _plans: OrderedDict[StructureKey, Plan] = OrderedDict()
-_plans_lock = threading.Lock()  # held for a look or an entry only: plans are made outside of it
+_plans_lock = lock()  # held for a look or an entry only: plans are made outside of it
 
 
 # *** the policy ***
@@ -205,7 +205,7 @@ class _Planner:
                 load(kernel.src)  # while the next one is lowered
         kernels = [Kernel(k.name, k.src, [self.ref(b) for b in k.buffers],
                           Program(k.src, k.name), k.flops, k.outputs, k.lines)
-                   for _, k in sorted(made.items())]
+                   for _, k in sorted(made.items())]  # while `load` keeps them loaded
         results = [(self.ref(base_buffer(done[r])), r.shape) for r in self.roots]
         ins, temps, outs = (self.plan_storage[kind] for kind in ("in", "tmp", "out"))
         over = [(self.ref(a)[1], self.ref(b)[1]) for k in made.values() for a, b in k.over]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import math
 import operator
-import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
@@ -22,6 +21,7 @@ import numpy as np
 
 from uopc.alu import cast
 from uopc.dtype import DType, dtypes, from_np
+from uopc.locks import destructors_lock
 
 LINE = 64            # bytes, of the caches of most machines: no vector lies across two
 MIN_POOLED = 1 << 17  # bytes; below, malloc uses its memory again by itself
@@ -111,7 +111,7 @@ class _Pool:
         self.waiting: OrderedDict[int, list[memoryview]] = OrderedDict()  # by size, the latest last
         self.used: dict[int, tuple[weakref.ref, memoryview]] = {}  # by the reference's id
         self.bytes = 0
-        self.lock = threading.RLock()  # a block may come back while this thread holds it
+        self.lock = destructors_lock()  # a block may come back while this thread holds it
 
     def array(self, size: int, dtype: np.dtype) -> np.ndarray:
         block = self.take(size)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import functools
 import itertools
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from threading import Lock
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from uopc import profile
 from uopc.counters import counters
 from uopc.dtype import DType
 from uopc.liveness import place
+from uopc.locks import cached_property, lock
 from uopc.memory import address, empty_array
 from uopc.phases import Ref, phases
 from uopc.runtime import Program, Tasks
@@ -65,15 +66,15 @@ class Plan:
     over: list[tuple[int, int]] = field(default_factory=list)
     _storage: list[np.ndarray] | None = field(default=None, repr=False)
     _launch: _Launch | None = field(default=None, repr=False)
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _lock: Lock = field(default_factory=lock, repr=False)
 
-    @functools.cached_property
+    @cached_property
     def phases(self) -> list[list[int]]:
         """Numbers of the kernels that may run at the same time, in order."""
         return phases([(k.refs[:len(k.refs) - k.outputs], k.refs[len(k.refs) - k.outputs:])
                        for k in self.kernels])
 
-    @functools.cached_property
+    @cached_property
     def updates(self) -> set[tuple[int, int]]:
         """(input, out) pairs that may be one array, in which the plan then writes in place: those
         of `over` of which no kernel needs the input once the out is being written."""
@@ -88,12 +89,12 @@ class Plan:
                 if all(phase[k] < phase[writer["out", out]] for k in users.get(("in", i), [])
                        if k != writer["out", out])}
 
-    @functools.cached_property
+    @cached_property
     def order(self) -> list[int]:
         """In which the kernels are started."""
         return [k for phase in self.phases for k in phase]
 
-    @functools.cached_property
+    @cached_property
     def number(self) -> int:
         """By which a timeline names it."""
         return next(_numbers)
@@ -187,7 +188,7 @@ class Plan:
             else:
                 launch = self.launch()
                 launch.bind(inputs, outs)
-                launch.run()
+                launch.run(self)
             self.note(start)
         return outs
 
@@ -220,28 +221,29 @@ class _Launch:
     arrays once, inputs, outs and temporaries, then those of each kernel as it takes them."""
 
     def __init__(self, plan: Plan, temporary: Sequence[np.ndarray]) -> None:
-        self.plan, self.temporary = plan, temporary  # the addresses are theirs
+        self.temporary = temporary  # the addresses are theirs
+        self.programs = [k.program for k in plan.kernels]  # not the plan, which has this
         self.first = {"in": 0, "out": len(plan.ins), "tmp": len(plan.ins) + len(plan.outs)}
         self.addresses = np.zeros(self.first["tmp"] + len(temporary), np.uintp)
         self.addresses[self.first["tmp"]:] = [address(a) for a in temporary]
         self.refs = [ref for k in plan.kernels for ref in k.refs]
         self.places = np.array([self.first[kind] + i for kind, i in self.refs], np.intp)
         self.table = np.zeros(len(self.refs), np.uintp)
-        self.tasks = Tasks([k.program for k in plan.kernels], plan.phases)
+        self.tasks = Tasks(self.programs, plan.phases)
         self.scratch = self.tasks.new_scratch()
 
     def bind(self, inputs: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> None:
         self.addresses[:self.first["tmp"]] = [*map(address, inputs), *map(address, outs)]
-        np.take(self.addresses, self.places, out=self.table)
+        np.take(self.addresses, self.places, out=self.table, mode="clip")
 
-    def run(self) -> None:
+    def run(self, plan: Plan) -> None:
         timeline = profile.timeline()
         if timeline is None:
             self.tasks(address(self.table), None, self.scratch)
         else:
             log = self.tasks.new_log()
             self.tasks(address(self.table), log, self.scratch)
-            timeline.ran_kernels(self.plan, self.plan.order, log)
+            timeline.ran_kernels(plan, plan.order, log)
 
 
 class Repeated(_Launch):
@@ -259,7 +261,7 @@ class Repeated(_Launch):
         self.fixed = fixed
         for (kind, i), array in fixed.items():
             self.addresses[self.first[kind] + i] = address(array)
-        np.take(self.addresses, self.places, out=self.table)
+        np.take(self.addresses, self.places, out=self.table, mode="clip")
 
     def call(self, log: np.ndarray | None = None) -> tuple[Callable[..., None], tuple]:
         """The native function that runs it, and its arguments."""

@@ -92,10 +92,11 @@ def _refs(plan: Plan) -> list[Ref]:
 
 def _from_json(saved: dict[str, Any]) -> Plan:
     sources = saved["sources"]
-    load_all(sources)
+    loaded = load_all(sources)
     kernels = [Kernel(name, sources[k], [(kind, i) for kind, i in refs],
                       Program(sources[k], name), flops, outputs)
                for name, k, refs, flops, outputs in saved["kernels"]]
+    del loaded  # the programs have what they need
     ins, temps, outs = ([(getattr(dtypes, name), size) for name, size in saved[part]]
                         for part in ("ins", "temps", "outs"))
     results = [((kind, k), tuple(shape)) for (kind, k), shape in saved["results"]]

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from uopc import config
+from uopc.locks import lock
 
 if TYPE_CHECKING:
     from uopc.plan import Plan
@@ -53,7 +54,7 @@ class Timeline:
     def __init__(self, path: str) -> None:
         self.path, self.pid = os.path.realpath(path), os.getpid()
         self.folder = os.getcwd()
-        self.lock = threading.Lock()
+        self.lock = lock()
         self.left, self.is_full = LIMIT, False
         main = threading.main_thread()
         self.threads = {(main.ident, main.name): 0}  # of Python, numbered as they come
@@ -207,7 +208,7 @@ def _cannot_write(path: str, error: OSError) -> None:
 # *** the process's timeline ***
 
 _chosen: list[Timeline | None] = []  # empty: PROFILE has not been looked at
-_choice = threading.Lock()
+_choice = lock()
 
 
 def timeline() -> Timeline | None:

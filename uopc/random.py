@@ -9,7 +9,6 @@ neither the order of evaluation nor the number of threads matters.
 from __future__ import annotations
 
 import math
-import threading
 from functools import partial
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 from uopc.atomic import change
 from uopc.composite import LN_2
 from uopc.dtype import DType, dtypes
+from uopc.locks import rlock
 from uopc.recording import made_by
 from uopc.uop import Ops, UOp, prod
 
@@ -28,7 +28,7 @@ BLOCK = 2**32  # elements that one word counts
 
 class _State:
     now = 0, 0  # the seed, the number of the next call
-    lock = threading.RLock()
+    lock = rlock()
 
 
 def manual_seed(seed: int) -> None:

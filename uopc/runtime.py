@@ -6,6 +6,7 @@ that it predefines for this machine. A damaged one is noticed before it is loade
 """
 from __future__ import annotations
 
+import _ctypes
 import contextlib
 import ctypes
 import errno
@@ -15,42 +16,32 @@ import itertools
 import os
 import re
 import shlex
-import shutil
-import subprocess
-import sys
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import NamedTuple
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from uopc import config, profile
 from uopc.cache_folder import cache, cache_folder
+from uopc.compiler import CompileError, Runs, compiler, probe, run, usable_cores
 from uopc.counters import counters
 from uopc.dtype import ALL_DTYPES, DType
+from uopc.locks import cached_property, lock
 from uopc.memory import LINE, address, empty_array
+from uopc.say import say
 
-FLAGS = ("-O2", "-march=native", "-fPIC", "-shared", "-std=gnu11", "-fwrapv", "-fno-math-errno",
-         "-fno-trapping-math", "-fno-strict-aliasing", "-ffp-contract=off")
-# -fno-strict-aliasing: what a kernel's members pass on shares memory, whatever its types.
-# For vectors, in gcc from 11 on: what makes its -O2 of use for them, in three quarters of its time
-QUICKER = ("-O1", "-fexpensive-optimizations", "-ftree-loop-vectorize", "-ftree-slp-vectorize",
-           "-fvect-cost-model=very-cheap", "-fira-region=one")
+SILENCE = 2  # seconds that one waits for compilers without being told
 UNIT = 1 << 15  # characters of several sources that make one translation unit
 CHUNKS = 16  # per thread, of a program whose steps are shared out
 
 
 NO_ROOM = re.compile(re.escape(os.strerror(errno.ENOSPC)) + "|" + os.strerror(errno.EDQUOT))
 
-_lock = threading.Lock()  # around the counters, and what is said once
-_waiting_lock = threading.Lock()  # around what waits for a compiler
-
-
-class CompileError(RuntimeError):
-    """No compiler was found, or it refused a kernel."""
+_lock = lock()  # around the counters, and what is said once
+_waiting_lock = lock()  # around what waits for a compiler
 
 
 def np_dtype(dtype: DType) -> np.dtype:
@@ -58,53 +49,7 @@ def np_dtype(dtype: DType) -> np.dtype:
     return dtype.np
 
 
-# *** the compiler ***
-
-
-@functools.cache
-def _find_compiler(wanted: str) -> tuple[str, ...]:
-    """The command of the C compiler as words; `wanted` is the value of CC."""
-    tried = [wanted] if wanted else ["gcc", "clang", "cc"]
-    for command in tried:
-        words = shlex.split(command)
-        if words and (path := shutil.which(words[0])):
-            return (path, *words[1:])
-    raise CompileError(f"no C compiler found (tried {', '.join(tried)}): install gcc or clang, or "
-                       "set CC to the command of one")
-
-
-def compiler() -> tuple[str, ...]:
-    """The C compiler's command, from CC or the first of gcc, clang, cc. Raises CompileError."""
-    return _find_compiler(config.read("CC"))
-
-
-class _Probed(NamedTuple):
-    """Of FLAGS those that a compiler takes, QUICKER if it is a gcc that knows all of it (else
-    nothing), and the lines of its predefined macros, which name its version and, with
-    -march=native, each feature of the CPU."""
-
-    flags: tuple[str, ...]
-    quicker: tuple[str, ...]
-    macros: tuple[str, ...]
-
-
-@functools.cache
-def _probe(command: tuple[str, ...]) -> _Probed:
-    without = tuple(f for f in FLAGS if f != "-march=native")
-    for flags, quicker in itertools.product((FLAGS, without), (QUICKER, ())):
-        probe = _run([*command, *flags, *quicker, "-dM", "-E", "-x", "c", os.devnull])
-        if probe.returncode == 0:
-            is_clang = "#define __clang__ " in probe.stdout
-            return _Probed(flags, () if is_clang else quicker,
-                           tuple(sorted(probe.stdout.splitlines())))
-    raise CompileError(f"{shlex.join(command)} does not work as a C compiler: "
-                       f"{probe.stderr.strip()[:500]}")
-
-
-def macros(command: tuple[str, ...]) -> frozenset[str]:
-    """The names that the compiler predefines on this machine."""
-    lines = _probe(command).macros
-    return frozenset(line.split()[1] for line in lines if line.startswith("#define"))
+# *** objects ***
 
 
 OPENMP_PROBE = "#include <omp.h>\nint f(void) { return omp_get_max_threads(); }\n"
@@ -122,7 +67,7 @@ def openmp(command: tuple[str, ...]) -> bool:
 
 def flags_of(src: str) -> tuple[str, ...]:
     """The flags for a source: vectors may fuse multiply and add, `launch.c` needs OpenMP."""
-    flags, quicker, _ = _probe(compiler())
+    flags, quicker, _ = probe(compiler())
     if "vector_size" in src:
         flags = tuple("-ffp-contract=fast" if f.startswith("-ffp-contract") else f for f in flags)
         flags += quicker
@@ -130,24 +75,10 @@ def flags_of(src: str) -> tuple[str, ...]:
     return (*flags, "-fopenmp") if wants_threads else flags
 
 
-def _run(command: Sequence[str], scratch: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run a compiler in a process group of its own: a Ctrl-C that we mean to survive must not end
-    it. Its own temporary files go to `scratch`. Raises CompileError if a signal ended it."""
-    environment = None if scratch is None else {**os.environ, "TMPDIR": str(scratch)}
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False,
-                          start_new_session=True, env=environment)
-    if done.returncode < 0:
-        raise CompileError(f"{shlex.join(command)} was ended by signal {-done.returncode}")
-    return done
-
-
-# *** objects ***
-
-
 def identity(src: str) -> list[str]:
     """All that an object depends on: the source, the flags, and the compiler on this machine."""
     command = compiler()
-    return [src, ENTRY, *flags_of(src), *command, *_probe(command).macros]
+    return [src, ENTRY, *flags_of(src), *command, *probe(command).macros]
 
 
 def object_name(src: str) -> str:
@@ -189,18 +120,18 @@ def _compile(targets: Mapping[str, str]) -> None:
     with cache().scratch() as scratch:
         (scratch / "kernel.c").write_text(source)
         made = scratch / "kernel.so"
-        run = _run([*command, *flags_of(first), str(scratch / "kernel.c"), "-o", str(made), "-lm"],
+        done = run([*command, *flags_of(first), str(scratch / "kernel.c"), "-o", str(made), "-lm"],
                    scratch)
-        if run.returncode and NO_ROOM.search(run.stderr) and not cache().has_retreated:
+        if done.returncode and NO_ROOM.search(done.stderr) and not cache().has_retreated:
             cache().retreat(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
             _compile(targets)
             return
-        if run.returncode and others:  # one by one, to tell which it is
+        if done.returncode and others:  # one by one, to tell which it is
             for src, own_name in targets.items():
                 _compile({src: own_name})
             return
-        if run.returncode:
-            raise CompileError(_explain(run.stderr, first, _keep_source(first, name), command))
+        if done.returncode:
+            raise CompileError(_explain(done.stderr, first, _keep_source(first, name), command))
         cache().write(made.read_bytes(), *targets.values())
     with _lock:
         counters.objects_built += len(targets)
@@ -225,25 +156,61 @@ def _tag(src: str) -> str:
     return hashlib.sha256(src.encode()).hexdigest()[:16]
 
 
+class Loading:
+    """Compiles and loads sources in the background, as many at a time as there are cores; short
+    ones that wait are compiled together. They stay loaded as long as this lives."""
+
+    def __init__(self) -> None:
+        self.waiting: list[str] = []
+        self.libraries: dict[str, _Library | Future[list[_Library]]] = {}
+        self.runs = Runs()
+        self.pool = ThreadPoolExecutor(usable_cores(), "compiler", self.runs.begin_thread)
+
+    def __call__(self, src: str) -> None:
+        if src in self.libraries:
+            return
+        library = _loaded.get(src)
+        if library is None:
+            compiler()  # found, and the folder made, by one thread
+            cache_folder()
+            self.waiting.append(src)
+        self.libraries[src] = library or self._submit()
+
+    def _submit(self) -> Future[list[_Library]]:
+        try:
+            return self.pool.submit(self._load)
+        except RuntimeError:  # no room for a thread
+            done: Future[list[_Library]] = Future()
+            done.set_result(self._load())
+            return done
+
+    def _load(self) -> list[_Library]:
+        return _load_together(_next_unit(self.waiting))
+
+    def finish(self) -> None:
+        """Wait until all are loaded. Raises CompileError as soon as one has failed."""
+        running = [x for x in self.libraries.values() if isinstance(x, Future)]
+        done, late = wait(running, SILENCE, FIRST_EXCEPTION)
+        if late and not any(future.exception() for future in done):
+            say(f"uopc: compiling {len(self.libraries)} kernels; that may take a while")
+        done, _ = wait(running, return_when=FIRST_EXCEPTION)
+        for future in done:
+            future.result()
+
+
 @contextlib.contextmanager
-def loading() -> Iterator[Callable[[str], None]]:
-    """Gives `load`, which compiles and loads a source in the background, as many at a time as
-    there are cores; short ones that wait are compiled together. On leaving, all are there. Raises
-    CompileError for the first that failed."""
-    wanted: dict[str, Future] = {}
-    waiting: list[str] = []
-    with ThreadPoolExecutor(os.cpu_count(), "compiler") as pool:
-
-        def load(src: str) -> None:
-            if src not in _loaded and src not in wanted:
-                compiler()  # found, and the folder made, by one thread
-                cache_folder()
-                waiting.append(src)
-                wanted[src] = pool.submit(lambda: _load_together(_next_unit(waiting)))
-
+def loading() -> Iterator[Loading]:
+    """Gives `load`, to be called with sources. On leaving, all are there; whatever happens before
+    ends what is being compiled. Raises CompileError for one that failed."""
+    load = Loading()
+    try:
         yield load
-    for future in wanted.values():
-        future.result()
+        load.finish()
+    except BaseException:
+        load.runs.stop()
+        raise
+    finally:
+        load.pool.shutdown(cancel_futures=True)
 
 
 def _next_unit(waiting: list[str]) -> list[str]:
@@ -257,11 +224,12 @@ def _next_unit(waiting: list[str]) -> list[str]:
     return alike
 
 
-def load_all(sources: Iterable[str]) -> None:
-    """Compile and load several sources."""
+def load_all(sources: Iterable[str]) -> Loading:
+    """Compile and load several sources; they stay loaded as long as the result lives."""
     with loading() as load:
         for src in sources:
             load(src)
+    return load
 
 
 def _keep_source(src: str, name: str) -> Path:
@@ -293,8 +261,19 @@ SCRATCH = "char* scratch"  # the parameter of one that needs memory of the threa
 # how `launch` calls any kernel: with its arrays in a table
 ENTRY = "\nvoid {entry}(void** arrays, char* scratch, long first, long last) " \
         "{{ {name}({arguments}); }}\n"
-_loaded: dict[str, ctypes.CDLL] = {}
-_threads_are_said = threading.Event()
+
+
+class _Library(ctypes.CDLL):
+    """A shared object that stays in memory until nobody refers to it any more, be it by one of its
+    functions: Linux allows a process no more than 65,530 mappings, of which each takes a few."""
+
+    def __del__(self, close: Callable[[int], None] = _ctypes.dlclose) -> None:
+        if handle := vars(self).get("_handle"):
+            close(handle)
+
+
+_loaded: WeakValueDictionary[str, _Library] = WeakValueDictionary()
+_said: set[str] = set()  # what is said once in a process
 
 
 def _entry(name: str, parameters: str, src: str) -> str:
@@ -313,7 +292,7 @@ LAUNCH = (Path(__file__).parent / "launch.c").read_text()
 
 
 @functools.cache
-def launcher() -> ctypes.CDLL:
+def launcher() -> _Library:
     """The library of `launch.c`: `launch`, `threads`, `one_thread`. No types are checked."""
     library = _load(LAUNCH)
     library.launch.argtypes = [ctypes.c_long, ctypes.c_long, *[ctypes.c_void_p] * 5,
@@ -323,54 +302,61 @@ def launcher() -> ctypes.CDLL:
     return library
 
 
-def _load(src: str) -> ctypes.CDLL:
-    if src not in _loaded:
-        _load_together([src])
-    return _loaded[src]
+def _load(src: str) -> _Library:
+    library = _loaded.get(src)
+    if library is None:
+        loaded = load_all([src])
+        library = _loaded[src]
+        del loaded
+    return library
 
 
-def _load_together(sources: Sequence[str]) -> None:
-    """Compile and load sources that take the same flags."""
+def _load_together(sources: Sequence[str]) -> list[_Library]:
+    """Compile and load sources that take the same flags. They are found as loaded while somebody
+    has them."""
     # libgomp reads this once, when it is loaded; by default idle threads spin for long, which
     # takes the cores from whatever else runs on the machine
     os.environ.setdefault("GOMP_SPINCOUNT", config.read("GOMP_SPINCOUNT"))
+    libraries = []
     for src, path in zip(sources, build_together(sources), strict=True):
-        _loaded[src] = _library(src, path)
+        libraries.append(_library(src, path))
+        _loaded[src] = libraries[-1]
+    return libraries
 
 
-def _library(src: str, path: str) -> ctypes.CDLL:
+def _library(src: str, path: str) -> _Library:
     """The object at a path, loaded. Where that fails it is built once more, since another process
     may have cleared the folder just now, and at last in a temporary folder."""
     with contextlib.suppress(OSError):
-        return ctypes.CDLL(path)
+        return _Library(path)
     try:
-        return ctypes.CDLL(build(src))
+        return _Library(build(src))
     except OSError as error:
         folder, problem = cache_folder(), error
     try:
         cache().retreat(problem, alone=True)
-        return ctypes.CDLL(build(src))
+        return _Library(build(src))
     except OSError:
         raise CompileError(f"cannot load a compiled kernel from {folder} ({problem}); if the "
                            "folder is mounted noexec, set UOPC_CACHE to another") from None
 
 
-def _say_threads(library: ctypes.CDLL) -> None:
+def _say_threads(library: _Library) -> None:
     """Once: how many threads there are for the loops that are shared out, and why."""
     with _lock:
-        if _threads_are_said.is_set():
+        if "threads" in _said:
             return
-        _threads_are_said.set()
+        _said.add("threads")
     command = compiler()
     said = f"{library.threads()} (OpenMP; OMP_NUM_THREADS sets another number)" \
         if openmp(command) else f"1 ({shlex.join(command)} has no OpenMP)"
-    print(f"uopc: threads: {said}", file=sys.stderr)
+    say(f"uopc: threads: {said}")
 
 
 def _one_thread_in_child() -> None:
     """A forked child has none of its parent's threads: OpenMP must not wait for them."""
-    if LAUNCH in _loaded:
-        _loaded[LAUNCH].one_thread()
+    if (library := _loaded.get(LAUNCH)) is not None:
+        library.one_thread()
 
 
 os.register_at_fork(after_in_child=_one_thread_in_child)
@@ -408,7 +394,7 @@ class Program:
         self.parameters = [rest.split()[-1] for _, rest in pieces]
         self.dtypes = tuple(by_c_name[p] for p in parameters)
         self.steps, self.scratch = steps_of(src, name), scratch_of(src, name)
-        entry = getattr(_load(src), _entry_name(name, src))
+        entry = _load(src)[_entry_name(name, src)]  # which keeps the library, but not it this
         self.entry = ctypes.cast(entry, ctypes.c_void_p).value
         self._call = entry
         self._call.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_long, ctypes.c_long]
@@ -442,7 +428,7 @@ class Program:
         stored = rf"\b{name}\[[^;]*\]\s*=[^=]|\({name}\+[^;]*\) =|\b{name}, [^*)]*step\+1\)"
         return bool(re.search(stored, self.src))
 
-    @functools.cached_property
+    @cached_property
     def _tasks(self) -> Tasks:
         return Tasks([self], [[0]])
 

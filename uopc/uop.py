@@ -16,7 +16,6 @@ import functools
 import math
 import os
 import sys
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from operator import methodcaller
@@ -25,6 +24,7 @@ from weakref import _remove_dead_weakref, ref
 
 from uopc import config
 from uopc.dtype import DType, Number, as_const, exact_reciprocal, index_dtype
+from uopc.locks import destructors_lock
 from uopc.ops import ALU, MOVEMENT, ConstArg, Ops, ParamArg, dtype_of, shape_of
 
 __all__ = ["ALU", "IDENTITY", "MOVEMENT", "THREAD", "UNROLL", "VECTOR", "Ops", "ParamArg", "UOp",
@@ -62,7 +62,7 @@ def _argkey(arg: Any) -> Any:
 
 T = TypeVar("T")
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
-_lock = threading.RLock()
+_lock = destructors_lock()
 
 
 class _Ref(ref):

@@ -53,7 +53,7 @@ def judged(outcome: Outcome, right: str) -> str:
     lines = outcome.output.splitlines()
     if outcome.code != 0:
         ending = verdict(outcome)
-        raised = [line for line in lines if line.startswith("uopc.runtime.CompileError")]
+        raised = [line for line in lines if line.startswith("uopc.compiler.CompileError")]
         return "refused" if ending == "traceback" and raised else ending
     said = [line for line in lines if line.startswith("uopc: ")]
     given = "\n".join(line for line in lines if line not in said) + "\n"

@@ -5,11 +5,10 @@ name.
 from __future__ import annotations
 
 import functools
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from uopc.runtime import compiler, macros
+from uopc.compiler import compiler, macros, usable_cores
 
 
 @dataclass(frozen=True)
@@ -77,10 +76,6 @@ def target() -> Target:
     defined = macros(compiler())
     width, registers = next((sizes for name, *sizes in INSTRUCTION_SETS if name in defined), PLAIN)
     return Target(width, registers, usable_cores(), _cache_size())
-
-
-def usable_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _cache_size() -> int:
