@@ -8,7 +8,7 @@ import numpy as np
 
 from uopc import spec
 from uopc.alu import apply_alu, constant_array
-from uopc.composite import buffer_data, new_buffer
+from uopc.composite import array_buffer, buffer_data
 from uopc.dtype import DType, dtypes
 from uopc.interpret import interpret_graph, interpret_loops
 from uopc.ops import ALU
@@ -26,7 +26,7 @@ Array = np.ndarray
 
 def buffer(values: object, dtype: DType = dtypes.f32) -> UOp:
     """A BUFFER that holds `values`."""
-    return new_buffer(np.array(values, dtype=dtype.np))
+    return array_buffer(np.array(values, dtype=dtype.np))
 
 
 def variable(dtype: DType = dtypes.i32, low: int | None = None, high: int | None = None,

@@ -16,7 +16,7 @@ from kernel_checks import (
     refs,
 )
 
-from uopc.composite import buffer_data, new_buffer
+from uopc.composite import array_buffer, buffer_data, new_buffer
 from uopc.dtype import dtypes
 from uopc.kernelize import (
     _fused_work,
@@ -292,7 +292,7 @@ def test_the_slot_is_not_structure() -> None:
     assert _structure_key([a + 1]) == _structure_key([b + 1])
     assert _structure_key([a + b]) != _structure_key([a + a])
     assert _structure_key([a]) != _structure_key([ramp(6, 4).uop])
-    assert _structure_key([a]) != _structure_key([new_buffer(np.zeros((4, 6), np.int32))])
+    assert _structure_key([a]) != _structure_key([array_buffer(np.zeros((4, 6), np.int32))])
 
 
 @pytest.mark.parametrize("one, other", [(1.0, 2.0), (0.0, -0.0), (1.0, float("nan"))])
@@ -370,3 +370,17 @@ def test_a_buffer_shows_its_slot_dtype_and_shape() -> None:
     assert repr(buffer) == (f"UOp(Ops.BUFFER, arg=ParamArg(slot={buffer.arg.slot}, "
                             "dtype=dtypes.f32, shape=(32,), addrspace=None))")
     assert buffer.arg.slot > 0
+
+
+def test_a_new_buffer_has_its_array_given_or_made() -> None:
+    data = np.arange(6, dtype=np.float32)
+    for buffer in (new_buffer(dtypes.f32, 6), new_buffer(dtypes.f32, 6, data)):
+        assert (buffer.op, buffer.dtype, buffer.shape) == (Ops.BUFFER, dtypes.f32, (6,))
+        assert buffer_data(buffer).shape == (6,)
+    assert buffer_data(buffer) is data
+    first, second = new_buffer(dtypes.i32, 2), new_buffer(dtypes.i32, 2)
+    assert first is not second and 0 < first.arg.slot < second.arg.slot
+    with pytest.raises(ValueError, match="5 elements cannot own 6"):
+        new_buffer(dtypes.f32, 5, data)
+    with pytest.raises(TypeError, match="float32"):
+        new_buffer(dtypes.i32, 6, data)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from helpers import assert_same_bits, buffer, slots, stages
 
-from uopc.composite import matmul, new_buffer
+from uopc.composite import array_buffer, matmul
 from uopc.dtype import dtypes
 from uopc.interpret import interpret_graph, interpret_loops
 from uopc.uop import Ops, ParamArg, UOp
@@ -35,7 +35,7 @@ def one(u: UOp) -> np.ndarray:
     (lambda x: x % 3, X % 3),
 ])
 def test_graph_agrees_with_numpy(build: object, want: np.ndarray) -> None:
-    np.testing.assert_array_equal(one(build(new_buffer(X))), want)
+    np.testing.assert_array_equal(one(build(array_buffer(X))), want)
 
 
 def test_sources_of_values() -> None:
@@ -52,7 +52,7 @@ def test_sources_of_values() -> None:
 
 def test_reductions_take_one_element_after_the_other() -> None:
     x = np.float32([1e8, 1.0, -1e8, 1.0])
-    assert one(new_buffer(x).reduce(Ops.ADD, 1)) == ((x[0] + x[1]) + x[2]) + x[3] == 1.0
+    assert one(array_buffer(x).reduce(Ops.ADD, 1)) == ((x[0] + x[1]) + x[2]) + x[3] == 1.0
 
 
 def test_maximum_and_max() -> None:
@@ -62,7 +62,7 @@ def test_maximum_and_max() -> None:
 
 
 def test_gather_and_scatter() -> None:
-    x = new_buffer(np.arange(6, dtype=np.float32).reshape(3, 2))
+    x = array_buffer(np.arange(6, dtype=np.float32).reshape(3, 2))
     rows = buffer([[2, 0], [-1, 3]], dtypes.i32)
     np.testing.assert_array_equal(one(UOp(Ops.GATHER, (x, rows))),
                                   [[[4, 5], [0, 1]], [[0, 0], [0, 0]]])

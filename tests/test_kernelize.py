@@ -16,7 +16,7 @@ import pytest
 from kernel_checks import assert_kernels, forget_plans, new_plans, ramp, refs
 
 from uopc import emit, kernelize
-from uopc.composite import buffer_data, new_buffer
+from uopc.composite import array_buffer, buffer_data
 from uopc.counters import counters
 from uopc.dtype import dtypes
 from uopc.kernelize import (
@@ -108,7 +108,7 @@ def test_only_alu_values_other_than_casts_are_staged(base: Callable[[UOp], UOp])
 
 @pytest.mark.parametrize("shape, staged", [((), 0), ((1,), 1)])
 def test_a_value_without_axes_is_not_staged(shape: tuple[int, ...], staged: int) -> None:
-    value = new_buffer(np.ones(shape, np.float32))
+    value = array_buffer(np.ones(shape, np.float32))
     for _ in range(4096):
         value = value + 1
     root = value.reshape((1,)).expand((4,))

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from uopc import random
-from uopc.composite import buffer_data, new_buffer
+from uopc.composite import array_buffer, buffer_data
 from uopc.counters import counters
 from uopc.dtype import dtypes
 from uopc.interpret import interpret_graph
@@ -21,7 +21,7 @@ KNOWN = {  # (key, counter): words; of Random123's kat_vectors for threefry2x32,
 
 
 def words(*values):
-    return new_buffer(np.array(values, np.uint32))
+    return array_buffer(np.array(values, np.uint32))
 
 
 def test_threefry_gives_the_known_answers():

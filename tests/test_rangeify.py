@@ -7,7 +7,7 @@ import pytest
 from helpers import INTS, as_kernel, buffer, run_c, same_meaning, stages
 from random_graphs import random_body
 
-from uopc.composite import matmul, new_buffer, reduce_axes
+from uopc.composite import array_buffer, matmul, reduce_axes
 from uopc.dtype import ALL_DTYPES, DType, dtypes
 from uopc.passes import PASSES
 from uopc.rangeify import lower
@@ -19,7 +19,7 @@ SEEDS = 16  # random bodies for each dtype
 
 
 def ramp(*shape: int) -> UOp:
-    return new_buffer(np.arange(np.prod(shape), dtype=np.float32).reshape(shape))
+    return array_buffer(np.arange(np.prod(shape), dtype=np.float32).reshape(shape))
 
 
 # *** random bodies ***
@@ -65,7 +65,7 @@ def test_fused_reductions_nest_and_stand_side_by_side() -> None:
 def test_gather(index_dtype: DType) -> None:
     x = np.arange(12, dtype=np.float32).reshape(4, 3)
     rows = np.array([[3, 0], [1, 1]])
-    got = same_meaning(UOp(Ops.GATHER, (new_buffer(x) * 2 + 1, buffer(rows, index_dtype))))
+    got = same_meaning(UOp(Ops.GATHER, (array_buffer(x) * 2 + 1, buffer(rows, index_dtype))))
     np.testing.assert_array_equal(got, x[rows] * 2 + 1)
 
 
@@ -82,7 +82,7 @@ def test_a_gather_out_of_range_gives_zero_whatever_it_reads() -> None:
 def test_scatter() -> None:
     rows = buffer([2, 0, 2, -1, 9], dtypes.i32)
     x = np.arange(10, dtype=np.float32).reshape(5, 2)
-    got = same_meaning(UOp(Ops.SCATTER, (rows, new_buffer(x) * 2), 4))
+    got = same_meaning(UOp(Ops.SCATTER, (rows, array_buffer(x) * 2), 4))
     np.testing.assert_array_equal(got, [[4, 6], [0, 0], [8, 12], [0, 0]])
     summed = ramp(5, 2, 3).reduce(Ops.ADD, 1)
     np.testing.assert_array_equal(
@@ -95,7 +95,7 @@ def test_scatter() -> None:
 def test_scatter_of_nothing_and_into_nothing() -> None:
     rows = buffer([0, 1], dtypes.i32)
     assert same_meaning(UOp(Ops.SCATTER, (rows, ramp(2, 2)), 0)).shape == (0, 2)
-    none = new_buffer(np.zeros(0, np.int32))
+    none = array_buffer(np.zeros(0, np.int32))
     got = same_meaning(UOp(Ops.SCATTER, (none, ramp(0, 2)), 3))
     assert got.tolist() == [[0, 0]] * 3
 
@@ -103,14 +103,14 @@ def test_scatter_of_nothing_and_into_nothing() -> None:
 @pytest.mark.parametrize("op", [Ops.ADD, Ops.MUL, Ops.MAX, Ops.MAXIMUM], ids=lambda o: o.name)
 @pytest.mark.parametrize("dtype", ALL_DTYPES, ids=lambda d: d.name)
 def test_reducing_an_empty_axis_gives_the_identity(op: Ops, dtype: DType) -> None:
-    got = same_meaning(new_buffer(np.zeros((2, 0), dtype.np)).reduce(op, 1))
+    got = same_meaning(array_buffer(np.zeros((2, 0), dtype.np)).reduce(op, 1))
     want = {Ops.ADD: 0, Ops.MUL: 1}.get(op, dtype.min)
     assert (got == np.full(2, want, dtype.np)).all()
 
 
 def test_an_empty_result_touches_nothing() -> None:
     for shape in [(0,), (3, 0), (0, 3), (2, 0, 1), (0, 1)]:
-        numbered, out, arrays = as_kernel(new_buffer(np.zeros(shape, np.float32)) + 1)
+        numbered, out, arrays = as_kernel(array_buffer(np.zeros(shape, np.float32)) + 1)
         sink = lower(numbered, out)
         assert not [u for u in sink.toposort() if u.op is Ops.STORE]
         assert run_c(sink, arrays).size == 0

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from helpers import FLOATS, INTS, as_kernel, assert_same_bits, buffer, evaluate, run_c, same_meaning
 
-from uopc.composite import exp, matmul, new_buffer
+from uopc.composite import array_buffer, exp, matmul
 from uopc.dtype import ALL_DTYPES, DType, dtypes
 from uopc.linearize import linearize
 from uopc.rangeify import lower
@@ -32,7 +32,7 @@ def body_of(text: str) -> list[str]:
 
 
 def zeros(*shape: int) -> UOp:
-    return new_buffer(np.zeros(shape, np.float32))
+    return array_buffer(np.zeros(shape, np.float32))
 
 
 # *** the listings of the contract ***
@@ -107,7 +107,7 @@ def test_chains_of_maxima_stay_short() -> None:
     u, want = buffer([0.0, 1.0]), np.float32([0, 1])
     for k in range(40):
         value = np.float32([k % 7, -k])
-        u = u.alu(Ops.MAX if k % 2 else Ops.MAXIMUM, new_buffer(value) * 1.5)
+        u = u.alu(Ops.MAX if k % 2 else Ops.MAXIMUM, array_buffer(value) * 1.5)
         want = np.maximum(want, value * np.float32(1.5))
     assert len(source(u)) < 10_000
     assert_same_bits(same_meaning(u), want)

@@ -217,10 +217,10 @@ def in_new_process(code: str, **environment: str) -> subprocess.Popen:
 
 STEP = """
 import numpy as np
-from uopc.composite import matmul, new_buffer
+from uopc.composite import matmul, array_buffer
 from uopc.kernelize import buffer_data, realize
 from uopc.uop import Ops
-x = new_buffer(np.arange(12, dtype=np.float32).reshape(3, 4))
+x = array_buffer(np.arange(12, dtype=np.float32).reshape(3, 4))
 y = matmul(x, x.permute((1, 0))) * 0.5
 print(float(buffer_data(realize([(y + k).reduce(Ops.ADD, 2) for k in range(4)])[3])))
 """

@@ -9,14 +9,14 @@ import pytest
 from helpers import as_kernel, buffer, stages
 
 from uopc import spec
-from uopc.composite import new_buffer
+from uopc.composite import array_buffer
 from uopc.dtype import dtypes
 from uopc.ops import ConstArg
 from uopc.uop import Ops, ParamArg, UOp
 
-X = new_buffer(np.zeros((2, 3), np.float32))
-INDEX = new_buffer(np.zeros((2, 3), np.int32))
-B = new_buffer(np.zeros((2, 3), np.bool_))
+X = array_buffer(np.zeros((2, 3), np.float32))
+INDEX = array_buffer(np.zeros((2, 3), np.int32))
+B = array_buffer(np.zeros((2, 3), np.bool_))
 R = UOp(Ops.RANGE, (), (0, 3))
 PLACE = UOp(Ops.INDEX, (X, R))
 LOAD = UOp(Ops.LOAD, (PLACE,))
@@ -31,7 +31,7 @@ BROKEN_SHAPE = [
     UOp(Ops.CONST, (), ConstArg(1, dtypes.f32)), UOp(Ops.CONST, (), ConstArg(1.5, dtypes.i32)),
     UOp(Ops.CONST, (), ConstArg(1, dtypes.bool)), UOp(Ops.STAGE, (X,), "elsewhere"),
     UOp(Ops.BUFFER, (), ParamArg(1, dtypes.f32, (-1,))), UOp(Ops.IOTA, (), (4, dtypes.f32)),
-    UOp(Ops.GATHER, (X, X)), UOp(Ops.SCATTER, (INDEX, new_buffer(np.zeros(2, np.float32))), 4),
+    UOp(Ops.GATHER, (X, X)), UOp(Ops.SCATTER, (INDEX, array_buffer(np.zeros(2, np.float32))), 4),
     R, UOp(Ops.LOAD, (X,)),
 ]
 BROKEN_LOOPS = [

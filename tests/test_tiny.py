@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from uopc.composite import new_buffer
+from uopc.composite import array_buffer
 from uopc.counters import counters
 from uopc.dtype import dtypes
 from uopc.interpret import interpret_graph
@@ -101,7 +101,7 @@ def test_a_second_step_of_one_structure_needs_no_new_plan():
 
 
 def test_the_compiled_c_agrees_with_the_interpreter():
-    data = new_buffer(np.arange(12, dtype=np.float32).reshape(3, 4))
+    data = array_buffer(np.arange(12, dtype=np.float32).reshape(3, 4))
     graph = (data.permute((1, 0)).pad([(0, 1), (1, 0)]) * 2 + 1).reduce(Ops.ADD, 1)
     np.testing.assert_array_equal(Tensor._of(graph).numpy(), interpret_graph([graph])[0])
 

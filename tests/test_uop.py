@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from helpers import buffer, same_meaning
 
-from uopc.composite import new_buffer
+from uopc.composite import array_buffer
 from uopc.dtype import ALL_DTYPES, dtypes, from_np, promote, promote_number
 from uopc.uop import Ops, ParamArg, UOp, _argkey
 
@@ -19,7 +19,7 @@ DEPTHS = [300, 20_000]
 
 
 def a_buffer(*shape: int) -> UOp:
-    return new_buffer(np.zeros(shape, np.float32))
+    return array_buffer(np.zeros(shape, np.float32))
 
 
 # *** identity ***
@@ -57,7 +57,7 @@ def test_cache_holds_nothing_alive() -> None:
 def test_a_buffer_takes_its_array_with_it() -> None:
     array = np.zeros(5, np.float32)
     alive = weakref.ref(array)
-    graph = new_buffer(array) + 1
+    graph = array_buffer(array) + 1
     del array
     gc.collect()
     assert alive() is not None
@@ -174,7 +174,7 @@ def test_shapes_and_dtypes() -> None:
     assert (x < 1).dtype is dtypes.bool and (x < 1).shape == x.shape
     assert UOp.const(1, dtypes.f32).alu(Ops.ADD, x).shape == x.shape
     assert x.cast(dtypes.i32).dtype is dtypes.i32 and x.cast(dtypes.f32) is x
-    rows = new_buffer(np.zeros((5, 6), np.int32))
+    rows = array_buffer(np.zeros((5, 6), np.int32))
     assert UOp(Ops.GATHER, (x, rows)).shape == (5, 6, 3, 4)
     assert UOp(Ops.SCATTER, (rows, a_buffer(5, 6, 3)), 9).shape == (9, 3)
     assert UOp.iota(7).shape == (7,) and UOp.iota(7).dtype is dtypes.i32
@@ -229,7 +229,7 @@ def test_wrong_shapes_are_refused(build: object, names: list[str]) -> None:
 
 
 def test_wrong_dtypes_are_refused() -> None:
-    x, y = a_buffer(2), new_buffer(np.zeros(2, np.int32))
+    x, y = a_buffer(2), array_buffer(np.zeros(2, np.int32))
     with pytest.raises(TypeError, match="dtypes.f32 and dtypes.i32|dtypes.i32 and dtypes.f32"):
         x + y
     with pytest.raises(TypeError, match="1 and 2"):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from uopc.bounds import bounds
-from uopc.dtype import dtypes, from_np
+from uopc.dtype import DType, dtypes, from_np
 from uopc.uop import Ops, ParamArg, UOp
 
 LOG2_E = math.log2(math.e)
@@ -19,7 +19,21 @@ LN_2 = math.log(2)
 _slots = itertools.count(1)
 
 
-def new_buffer(array: np.ndarray) -> UOp:
+def new_buffer(dtype: DType, size: int, data: np.ndarray | None = None) -> UOp:
+    """A fresh BUFFER of `size` elements, of shape (size,), which owns `data`, or an array that is
+    made for it and whose content is undefined. Raises ValueError or TypeError for data of another
+    size or dtype."""
+    if data is None:
+        data = np.empty(size, dtype.np)
+    if data.size != size:
+        raise ValueError(f"a buffer of {size} elements cannot own {data.size} of shape "
+                         f"{data.shape}")
+    if data.dtype != dtype.np:
+        raise TypeError(f"a buffer of {dtype} needs an array of {dtype.np}, got {data.dtype}")
+    return array_buffer(data if data.shape == (size,) else data.reshape(size))
+
+
+def array_buffer(array: np.ndarray) -> UOp:
     """A fresh BUFFER that owns `array` (not copied; made C-contiguous if it is not)."""
     if not array.flags.c_contiguous:
         array = np.ascontiguousarray(array).reshape(array.shape)

@@ -25,7 +25,7 @@ import numpy as np
 
 from uopc import config, profile
 from uopc.atomic import atomic, change
-from uopc.composite import base_buffer, buffer_data, is_contiguous_buffer, new_buffer
+from uopc.composite import array_buffer, base_buffer, buffer_data, is_contiguous_buffer
 from uopc.counters import counters
 from uopc.kernelize import run_plan
 from uopc.locks import rlock
@@ -110,7 +110,7 @@ class jit:
         def distinct(t: Tensor) -> Tensor:
             same = next((inner for outer, inner in given if outer is t), None)
             if same is None:
-                same = Tensor._of(new_buffer(buffer_data(t._computed())))
+                same = Tensor._of(array_buffer(buffer_data(t._computed())))
                 same.requires_grad = t.requires_grad
                 given.append((t, same))
             return same

@@ -22,7 +22,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 import numpy as np
 
 from uopc import config, profile, spec
-from uopc.composite import base_buffer, buffer_data, is_contiguous_buffer, new_buffer
+from uopc.composite import (
+    array_buffer,
+    base_buffer,
+    buffer_data,
+    is_contiguous_buffer,
+    new_buffer,
+)
 from uopc.counters import counters
 from uopc.emit import Emitted, Emitter, Point
 from uopc.emit import count_flops as _flops
@@ -399,5 +405,5 @@ def _results(plan: Plan, inputs: Sequence[UOp], outs: Sequence[np.ndarray]) -> l
             made[ref, shape] = inputs[k]
         else:
             data = buffer_data(inputs[k]) if kind == "in" else outs[k]
-            made[ref, shape] = new_buffer(data.reshape(shape))
+            made[ref, shape] = array_buffer(data.reshape(shape))
     return [made[result] for result in plan.results]

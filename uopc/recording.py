@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from uopc.atomic import change
-from uopc.composite import new_buffer
+from uopc.composite import array_buffer
 from uopc.uop import Ops, UOp
 
 assignments = itertools.count()  # each `assign` has a number
@@ -68,7 +68,7 @@ def current() -> Recording | None:
 
 def made_by(make: Callable[[], np.ndarray]) -> UOp:
     """A BUFFER of data that is another in every call: a learning rate, a random number's key."""
-    buffer = new_buffer(make())
+    buffer = array_buffer(make())
     if (recording := current()) is not None:
         recording.actions.append((buffer, make))
     return buffer

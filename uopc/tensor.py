@@ -19,7 +19,7 @@ import numpy as np
 from uopc import config, recording
 from uopc.atomic import atomic, change, fields
 from uopc.autodiff import gradients
-from uopc.composite import broadcast, buffer_data, is_contiguous_buffer, new_buffer
+from uopc.composite import array_buffer, broadcast, buffer_data, is_contiguous_buffer
 from uopc.creation import Creation
 from uopc.dtype import DType, DTypeLike, Number, as_dtype, from_np
 from uopc.elementwise import Elementwise
@@ -78,7 +78,7 @@ class Tensor(Creation, Elementwise, Reductions, Movement, Indexing):
             self._leave()
             with fields:
                 if self._uop is None and self._array is not None:
-                    self._uop, self._array = new_buffer(self._array), None
+                    self._uop, self._array = array_buffer(self._array), None
         return u
 
     @uop.setter
@@ -135,7 +135,7 @@ class Tensor(Creation, Elementwise, Reductions, Movement, Indexing):
             raise TypeError(f"only floats have gradients; this tensor is {self.uop.dtype}")
         if not _reads_buffer(self.uop):
             recording.note_change(self.uop)
-            self.uop = new_buffer(self.numpy())
+            self.uop = array_buffer(self.numpy())
         # what takes a dead one out is no function of Python's: see _forget in uop.py
         _leaves[id(self)] = weakref.ref(self, partial(_leaves.pop, id(self)))
 
@@ -244,7 +244,7 @@ class Tensor(Creation, Elementwise, Reductions, Movement, Indexing):
         for t, u, root, buffer in zip(tensors, wanted, roots, buffers, strict=True):
             in_memory = _lies_in_memory(root)
             if is_assigned(u) and (in_memory or buffer in owned):
-                shared, buffer = buffer, new_buffer(buffer_data(buffer).copy())
+                shared, buffer = buffer, array_buffer(buffer_data(buffer).copy())
                 recording.note_run(None, [shared], [buffer])  # nobody else's storage
             owned.add(buffer)
             t._keep(u, buffer, in_memory)
