@@ -33,7 +33,7 @@ def fuzz(rng: random.Random, count: int, folder: Path) -> Iterator[Case]:
         place = folder / f"case{number}"
         damaged = place / intact.folder.name
         shutil.copytree(intact.folder, damaged)
-        what = damage(rng, damaged, strange)
+        what = damage(rng.choice(KINDS), rng, damaged, strange)
         must_say = (damaged / "meta.json").exists() \
             and contents(damaged) != contents(intact.folder)
         outcome = outcome_of(lambda place=place: load(corpus, place, intact))
@@ -86,10 +86,9 @@ def judged(outcome: Outcome, must_say: bool) -> str:
     return "right" if sum("was in the way" not in line for line in lines) <= 1 else "wrong"
 
 
-def damage(rng: random.Random, folder: Path, strange: Path) -> str:
-    """Do something to a prepared folder; returns what it was."""
-    kind = rng.choice(sorted([*BYTES, *PLACES, *META, "exchange", "strange file", "strange folder",
-                              "not a folder", "rights"]))
+def damage(kind: str, rng: random.Random, folder: Path, strange: Path) -> str:
+    """Do something of this kind to a prepared folder; returns what it was. `strange` is the folder
+    of another text."""
     chosen = rng.sample(NAMES, rng.randint(1, len(NAMES)))
     if kind in BYTES:
         for path in (folder / name for name in chosen):
@@ -241,3 +240,4 @@ FOLDERS: dict[str, Callable[[Path, Path, list[str]], str]] = {
     "exchange": exchange, "strange file": strange_files, "strange folder": strange_folder,
     "not a folder": no_folder,
 }
+KINDS = [*BYTES, *PLACES, *META, *FOLDERS, "rights"]
