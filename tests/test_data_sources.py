@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import data.memory
 import data.textfile
 from data import TextDataset, load_dataset, prepare
 from train import gpt, sample
@@ -100,18 +101,45 @@ def test_what_is_no_text_is_refused_at_once(path: str, message: str, tmp_path: P
         load_dataset(path, data_dir=tmp_path)
 
 
-def test_a_text_beyond_the_limit_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("text, needed", [("x" * 1001, None), ("x" * 1000, 3000),
+                                          ("x" * 990 + "é", 2974), ("x" * 990 + "𝄞", 8922)])
+def test_a_text_beyond_the_memory_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, needed: int | None
 ) -> None:
-    monkeypatch.setattr(data.textfile, "largest_text", lambda: 1000)
-    (tmp_path / "t.txt").write_text("x" * 1001)
+    """Python stores every character as wide as the widest: one can make the text four times as
+    large."""
+    monkeypatch.setattr(data.textfile, "available_memory", lambda: 4000)
+    (tmp_path / "t.txt").write_text(text, encoding="utf-8")
     os.mkfifo(tmp_path / "fifo")
-    writer = threading.Thread(target=(tmp_path / "fifo").write_bytes, args=(b"x" * 1001,))
+    writer = threading.Thread(target=(tmp_path / "fifo").write_bytes, args=(text.encode(),))
     writer.start()
     for name in ("t.txt", "fifo"):
-        with pytest.raises(ValueError, match=r"1,001 bytes or more, .* may have 1,000"):
+        if needed is not None and needed <= 4000:
+            assert text_of(load_dataset(str(tmp_path / name), data_dir=tmp_path)) == text
+            continue
+        message = "1,001 bytes or more, .* may have 1,000" if needed is None else f"take {needed:,}"
+        with pytest.raises(ValueError, match=message):
             load_dataset(str(tmp_path / name), data_dir=tmp_path)
     writer.join()
+
+
+def test_the_free_memory_is_what_a_container_allows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = data.memory.available_memory()
+    assert 0 < whole <= os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for name in ("_CGROUPS", "_MEMINFO", "_OWN_CGROUPS"):
+        monkeypatch.setattr(data.memory, name, tmp_path / name)
+    assert data.memory.available_memory() >= whole  # nothing says anything
+    (tmp_path / "_OWN_CGROUPS").write_text("5:cpu,memory:/a/b\n3:cpu:/\n0::/c/d\n")
+    limits = {"memory/a/memory.limit_in_bytes": 7000, "c/d/memory.max": "max",
+              "c/memory.max": 6000, "memory.max": 5000, "memory/memory.limit_in_bytes": 2**63}
+    for name, limit in limits.items():
+        (tmp_path / "_CGROUPS" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "_CGROUPS" / name).write_text(f"{limit}\n")
+    assert data.memory.available_memory() == 5000
+    (tmp_path / "_MEMINFO").write_text("MemTotal: 9 kB\nMemAvailable:    4 kB\n")
+    assert data.memory.available_memory() == 4096
 
 
 # ---- names and locales ----
