@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -140,6 +141,22 @@ def test_the_free_memory_is_what_a_container_allows(
     assert data.memory.available_memory() == 5000
     (tmp_path / "_MEMINFO").write_text("MemTotal: 9 kB\nMemAvailable:    4 kB\n")
     assert data.memory.available_memory() == 4096
+
+
+def test_ctrl_c_while_a_pipe_is_read_ends_prepare_with_a_line(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    process = subprocess.Popen([*PREPARE.split(), f"--dataset={tmp_path / 'fifo'}"],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    with open(tmp_path / "fifo", "wb"):  # waits for its reader
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=20)
+    assert process.returncode == 130 and said == b"prepare.py: interrupted\n"
+
+
+def test_ctrl_c_while_modules_are_loaded_ends_prepare_with_a_line(tmp_path: Path) -> None:
+    (tmp_path / "numpy.py").write_text("import os; os.kill(os.getpid(), 2); import nothing_more")
+    done = shell(tmp_path, PREPARE, PYTHONPATH=str(tmp_path))
+    assert done.returncode == 130 and done.stderr == b"prepare.py: interrupted\n"
 
 
 # ---- names and locales ----
