@@ -12,20 +12,13 @@ them.
 
 from data.dataset import TextDataset, load_dataset
 from data.digits import load_digits, split_digits
-from data.tokenizer import (
-    CharTokenizer,
-    TiktokenTokenizer,
-    Tokenizer,
-    default_start,
-    tokenizer_from_state,
-)
+from data.tokenizer import CharTokenizer, TiktokenTokenizer, Tokenizer, tokenizer_from_state
 
 __all__ = [
     "CharTokenizer",
     "TextDataset",
     "TiktokenTokenizer",
     "Tokenizer",
-    "default_start",
     "load_dataset",
     "load_digits",
     "split_digits",

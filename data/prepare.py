@@ -16,6 +16,10 @@ from pathlib import Path
 # As a script, Python looks for modules in data/; the package is found from the repository's root.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+if __name__ == "__main__":  # Ctrl-C while the modules below are loaded is no traceback either
+    from train import interrupts
+    interrupts.end_at_once("prepare.py")
+
 from data import load_dataset
 
 
@@ -71,4 +75,5 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
+    interrupts.raise_again()
     sys.exit(main())

@@ -168,16 +168,6 @@ def tokenizer_from_state(state: dict[str, Any]) -> Tokenizer:
     raise ValueError(f"not a tokenizer's state: {reprlib.repr(state)}")
 
 
-def default_start(tokenizer: Tokenizer) -> str:
-    """The text to go on from where nobody says which: a line break, or the first token of a
-    vocabulary without one."""
-    try:
-        tokenizer.encode("\n")
-    except ValueError:
-        return tokenizer.decode([0])
-    return "\n"
-
-
 def _code_points(text: str) -> np.ndarray:
     # "surrogatepass": a prompt from the command line may hold half a character.
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
