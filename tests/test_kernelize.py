@@ -29,7 +29,7 @@ from uopc.kernelize import (
     realize,
     stage_broadcast_compute,
 )
-from uopc.plan import _Launch
+from uopc.plan import Plan, _Launch
 from uopc.runtime import CompileError
 from uopc.tensor import Tensor
 from uopc.uop import Ops, UOp
