@@ -1,10 +1,11 @@
-"""The compiler's runs: which end when they are not wanted any more; settings that cannot be used."""
+"""The compiler's runs, which end when nobody wants them any more; settings that cannot be used."""
 from __future__ import annotations
 
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -100,3 +101,72 @@ def test_a_signal_to_the_compiler_alone(tmp_path: Path) -> None:
     killed.chmod(0o755)
     done = program(SUM.format(number=1), CC=str(killed), UOPC_CACHE=str(tmp_path / "cache"))
     assert done.stderr.splitlines()[-1].endswith(f"was ended by signal {signal.SIGKILL.value}")
+
+
+NO_ROOM = """
+import sys; sys.path.insert(0, {root!r})
+import os, resource, numpy as np
+from uopc.tensor import Tensor
+if os.getuid() == 0:  # whom such a limit does not bind
+    os.setuid(12345)
+assert (Tensor(np.ones(3, np.float32)) + 1).numpy()[0] == 2
+if {is_limited}:
+    resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
+x = Tensor(np.ones((512, 512), np.float32))
+print((x @ x + 1).mean().item())
+if {is_limited}:
+    (x @ x + 3.25).exp().realize()
+"""
+
+
+def test_no_room_for_threads() -> None:
+    """What is compiled already runs in one thread; what is not names the reason."""
+    with tempfile.TemporaryDirectory() as folder:
+        if os.getuid() == 0:
+            os.chown(folder, 12345, -1)
+        fresh, limited = (program(NO_ROOM.format(root=str(ROOT), is_limited=is_limited),
+                                  UOPC_CACHE=folder, OMP_NUM_THREADS="3")
+                          for is_limited in (False, True))
+    assert (fresh.stdout, fresh.stderr) == ("513.0\n", "")
+    assert limited.stdout == "513.0\n"
+    lines = limited.stderr.splitlines()
+    assert lines[0] == "uopc: uses 1 of 3 threads: the system has no room for more (ulimit -u)"
+    assert "CompileError: cannot start" in lines[-1] and "temporarily unavailable" in lines[-1]
+
+
+@pytest.mark.parametrize(("wanted", "said"), [
+    (5, ""), (100_000, "uopc: uses 256 of 100000 threads: more than 256 are of no use here\n")])
+def test_any_number_of_threads(wanted: int, said: str) -> None:
+    done = program(SUM.format(number=1), OMP_NUM_THREADS=str(wanted))
+    assert (done.stdout, done.stderr) == ("513.0\n", said)
+
+
+@pytest.mark.parametrize("stream", ["None", "open(os.devnull)", "closed", "Broken()"])
+def test_nothing_depends_on_stderr(stream: str, tmp_path: Path) -> None:
+    """It may be absent, not to be written to, closed, or raise whatever files raise."""
+    code = """
+import io, os, sys
+class Broken(io.StringIO):
+    def write(self, text):
+        raise BrokenPipeError
+closed = io.StringIO()
+closed.close()
+sys.stderr = {stream}
+""" + SUM
+    done = program(code.format(stream=stream, number=7), DEBUG="4", DUMP="1",
+                   UOPC_CACHE=os.devnull, PROFILE="/nowhere/x.json", TMPDIR=str(tmp_path))
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", "519.0\n")
+
+
+def test_no_folder_at_all(tmp_path: Path) -> None:
+    code = f"import tempfile; tempfile.tempdir = {str(tmp_path / 'nowhere')!r}\n"
+    done = program(code + SUM.format(number=1), UOPC_CACHE=os.devnull)
+    last = done.stderr.splitlines()[-1]
+    assert "there is no folder for compiled kernels: /dev/null cannot be used" in last
+    assert "set UOPC_CACHE or TMPDIR" in last
+
+
+def test_the_timeline_of_a_home(tmp_path: Path) -> None:
+    program(SUM.format(number=1), PROFILE="~/trace.json", HOME=str(tmp_path),
+            UOPC_CACHE=str(tmp_path / "cache"))
+    assert (tmp_path / "trace.json").exists()
