@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import os
 import re
 import subprocess
 import sys
 import threading
+from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from uopc import emit, kernelize
 from uopc.composite import array_buffer, buffer_data
 from uopc.counters import counters
 from uopc.dtype import dtypes
+from uopc.jit import jit
 from uopc.kernelize import (
     DEBUG,
     _flops,
@@ -538,3 +541,28 @@ def test_a_difference_in_constants_of_any_kind(constants: tuple, monkeypatch: py
         realize([(x ^ c if isinstance(c, bool) else x + c).uop])
     first, second = constants
     assert f"differs in CONST {second} (was CONST {first})" in capsys.readouterr().err
+
+
+def test_what_no_plan_needs_is_unloaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans go by their number and by that of their kernels; a jitted function keeps its own."""
+    def objects() -> int:
+        return len({line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines()
+                    if line.endswith(".so") and len(Path(line.split()[-1]).name) == 43})
+
+    def compute(k: int) -> None:
+        assert (ramp(3, 4) * (k + 0.5) + 1).softmax(-1).sum().item() == pytest.approx(3)
+
+    monkeypatch.setattr(kernelize, "_plans", OrderedDict())
+    captured = jit(lambda x: (x.softmax(-1) + 12.5).sum())
+    x = ramp(3, 4).realize()
+    assert [captured(x).item() for _ in range(4)] == pytest.approx([153] * 4)
+    gc.collect()
+    before = objects()
+    for limits, most in (((3, 8192), 12), ((512, 6), 8)):
+        monkeypatch.setattr(kernelize, "PLAN_LIMIT", limits[0])
+        monkeypatch.setattr(kernelize, "KERNEL_LIMIT", limits[1])
+        for k in range(16):
+            compute(k)
+            assert objects() <= before + most  # at once: nothing waits for the collector
+    kernelize._plans.clear()
+    assert captured(x).item() == pytest.approx(153)

@@ -20,7 +20,6 @@ import os
 import re
 import shutil
 import stat
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -28,6 +27,7 @@ from pathlib import Path
 
 from uopc import config
 from uopc.locks import rlock
+from uopc.say import say
 
 CACHE_LIMIT = 1 << 30  # bytes of plans and objects
 FILES_BETWEEN_TRIMS = 500
@@ -169,13 +169,18 @@ class Cache:
     def retreat(self, error: OSError, alone: bool = False) -> None:
         """From now on what is new goes to a temporary folder; says so. If it is `alone`, nothing
         is read from another one any more. Raises OSError where there is no room for one."""
-        path = Path(tempfile.mkdtemp(prefix="uopc-")).resolve()
+        try:
+            path = Path(tempfile.mkdtemp(prefix="uopc-")).resolve()
+        except OSError as problem:
+            raise OSError(f"there is no folder for compiled kernels: {self.wanted} cannot be used "
+                          f"({error.strerror or error}), and neither can a temporary one "
+                          f"({problem.strerror or problem}); set UOPC_CACHE or TMPDIR to a folder "
+                          "of your own") from None
         _temporary.add(path)
         atexit.register(_remove, path, os.getpid())
         self.folders = [*([] if alone else self.folders), Folder(path)]
-        print(f"uopc: cannot use the cache folder {self.wanted} ({error.strerror or error}); "
-              "compiled kernels are kept for this run only. Set UOPC_CACHE to a folder of your "
-              "own.", file=sys.stderr)
+        say(f"uopc: cannot use the cache folder {self.wanted} ({error.strerror or error}); "
+            "compiled kernels are kept for this run only. Set UOPC_CACHE to a folder of your own.")
 
     def read(self, name: str) -> bytes | None:
         """The content under a name, from the first folder that has it whole."""

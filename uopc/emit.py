@@ -5,7 +5,6 @@
 """
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Callable, Sequence, Set
 from typing import Any, NamedTuple
@@ -17,6 +16,7 @@ from uopc.opt.share import Group, Loops, Member, Shared, size_in_step
 from uopc.passes import lower_loops, optimize_loops
 from uopc.rangeify import lower
 from uopc.render_c import Call, Function, parameter, render_c, render_function, render_shared
+from uopc.say import say
 from uopc.uop import Ops, UOp, prod
 
 
@@ -158,4 +158,4 @@ def _render_shared(sink: UOp, name: str, shared: tuple[Shared, ...],
 
 def _show(src: str) -> None:
     if config.debug() >= 4:
-        print(src, file=sys.stderr)
+        say(src)

@@ -14,7 +14,6 @@ share a loop (`opt/share.py`).
 """
 from __future__ import annotations
 
-import sys
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
@@ -56,6 +55,7 @@ from uopc.plan import Kernel, Plan, Storage
 from uopc.plan_cache import load_plan, store_plan
 from uopc.recording import note_run
 from uopc.runtime import LAUNCH, Program, loading
+from uopc.say import say
 from uopc.simplify import remembering
 from uopc.uop import Ops, ParamArg, UOp, prod
 
@@ -66,6 +66,7 @@ DEBUG = config.EnvInt("DEBUG")
 BROADCAST_FACTOR = 4      # an EXPAND that repeats less than this recomputes cheaply
 MIN_STAGED_WORK = 4096    # ALU operations below which a kernel of its own does not pay
 PLAN_LIMIT = 512          # plans kept; the one unused for longest goes first
+KERNEL_LIMIT = 8192       # of all of them: a loaded one takes about five of 65,530 mappings
 ENDS_A_KERNEL = (Ops.BUFFER, Ops.REDUCE, Ops.SCATTER, Ops.STAGE)
 
 StructureKey = tuple
@@ -331,7 +332,7 @@ def realize(roots: Sequence[UOp], fuse_reduce: bool = False,
         if debug >= 1 and _plans:
             with _plans_lock:
                 reason = first_difference(key, order, _plans)
-            print(f"uopc: new plan; {reason}", file=sys.stderr)
+            say(f"uopc: new plan; {reason}")
         making = time.perf_counter()
         plan = load_plan(key) if opt else None
         if plan is None:
@@ -373,8 +374,8 @@ def run_plan(plan: Plan, arrays: Sequence[np.ndarray], note: str = "replayed", m
 
 def say_run(plan: Plan, note: str, start: float, more: str = "") -> None:
     """DEBUG=1's line about a run that began at `start`."""
-    print(f"uopc: {len(plan.kernels)} kernels, {note}, run "
-          f"{(time.perf_counter() - start) * 1e3:.2f} ms{more}", file=sys.stderr)
+    say(f"uopc: {len(plan.kernels)} kernels, {note}, run "
+        f"{(time.perf_counter() - start) * 1e3:.2f} ms{more}")
 
 
 def _cached_plan(key: StructureKey) -> Plan | None:
@@ -389,10 +390,13 @@ def _cached_plan(key: StructureKey) -> Plan | None:
 
 
 def _keep_plan(key: StructureKey, plan: Plan) -> None:
+    gone = []  # they die, and their kernels are unloaded, when the lock is free again
     with _plans_lock:
         _plans[key] = plan
-        while len(_plans) > PLAN_LIMIT:
-            _plans.popitem(last=False)
+        kernels = sum(len(p.kernels) for p in _plans.values())
+        while len(_plans) > PLAN_LIMIT or kernels > KERNEL_LIMIT and len(_plans) > 1:
+            gone.append(_plans.popitem(last=False)[1])
+            kernels -= len(gone[-1].kernels)
 
 
 def _results(plan: Plan, inputs: Sequence[UOp], outs: Sequence[np.ndarray]) -> list[UOp]:

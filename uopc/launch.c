@@ -5,6 +5,7 @@
    own part first, then what others have left. Nobody waits for a thread that is not running: all
    that a phase needs is that its chunks are done. So it costs little to be interrupted, above all
    by another program on the same cores. A kernel computes the same bits however it is cut. */
+#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -109,6 +110,26 @@ extern long threads(void) {
 
 extern void one_thread(void) {
   is_child = 1;
+}
+
+static void* wait_for(void* mutex) {
+  pthread_mutex_lock(mutex);
+  pthread_mutex_unlock(mutex);
+  return NULL;
+}
+
+/* How many of so many threads the system has room for at one time, this one among them: OpenMP ends
+   the process where it cannot start one. */
+extern long room_for(long threads) {
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  pthread_t* others = malloc(threads*sizeof(pthread_t));
+  long n = 0;
+  pthread_mutex_lock(&mutex);
+  while (others && n < threads-1 && !pthread_create(&others[n], NULL, wait_for, &mutex)) n++;
+  pthread_mutex_unlock(&mutex);
+  for (long k = 0; k < n; k++) pthread_join(others[k], NULL);
+  free(others);
+  return n+1;
 }
 
 /* Run phases of tasks, none of them empty; ends[p] is the first task that is not of phase p. `log`

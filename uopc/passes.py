@@ -5,7 +5,6 @@ The same lists drive the verifier (`SPEC=1` checks each result against the spec)
 """
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -20,6 +19,7 @@ from uopc.opt.transform import expand
 from uopc.opt.vectorize import address_vectors
 from uopc.pretty import pretty
 from uopc.rangeify import lower_movement
+from uopc.say import say
 from uopc.simplify import remembering, simplify
 from uopc.uop import UOp
 
@@ -86,5 +86,5 @@ def _run(kernel: UOp, passes: Sequence[Pass]) -> UOp:
             kernel = step.run(kernel)
             spec.check(kernel, spec.loop_rules, step.name)
             if config.read_int("DUMP"):
-                print(f"after {step.name}:\n{pretty(kernel)}\n", file=sys.stderr)
+                say(f"after {step.name}:\n{pretty(kernel)}\n")
     return kernel

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -24,6 +23,7 @@ from uopc.locks import cached_property, lock
 from uopc.memory import address, empty_array
 from uopc.phases import Ref, phases
 from uopc.runtime import Program, Tasks
+from uopc.say import say
 
 Storage = tuple[DType, int]  # dtype, number of elements
 MIN_KEPT = 1 << 16  # bytes that are worth keeping from run to run
@@ -284,6 +284,5 @@ def _timed(kernel: Kernel, args: list[np.ndarray], debug: int, run: Callable[[],
         start = time.perf_counter()
         run()
         seconds = time.perf_counter() - start
-        print(f"    {kernel.name + label:<32} {seconds * 1e3:9.3f} ms "
-              f"{kernel.flops / seconds / 1e9:8.2f} GFLOP/s {moved / seconds / 1e9:8.2f} GB/s",
-              file=sys.stderr)
+        say(f"    {kernel.name + label:<32} {seconds * 1e3:9.3f} ms "
+            f"{kernel.flops / seconds / 1e9:8.2f} GFLOP/s {moved / seconds / 1e9:8.2f} GB/s")

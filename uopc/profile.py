@@ -29,6 +29,7 @@ import numpy as np
 
 from uopc import config
 from uopc.locks import lock
+from uopc.say import say
 
 if TYPE_CHECKING:
     from uopc.plan import Plan
@@ -52,7 +53,7 @@ class Timeline:
     """What happened so far. Raises OSError when its file cannot be written."""
 
     def __init__(self, path: str) -> None:
-        self.path, self.pid = os.path.realpath(path), os.getpid()
+        self.path, self.pid = os.path.realpath(os.path.expanduser(path)), os.getpid()
         self.folder = os.getcwd()
         self.lock = lock()
         self.left, self.is_full = LIMIT, False
@@ -93,7 +94,7 @@ class Timeline:
                 return True
             self.left = 0
             if not self.is_full:
-                print(f"uopc: {_too_much()}", file=sys.stderr)
+                say(f"uopc: {_too_much()}")
             self.is_full = True
         _record_no_more()
         return False
@@ -201,8 +202,7 @@ def _too_much() -> str:
 
 
 def _cannot_write(path: str, error: OSError) -> None:
-    print(f"uopc: PROFILE: cannot write the timeline to {path} ({error.strerror or error})",
-          file=sys.stderr)
+    say(f"uopc: PROFILE: cannot write the timeline to {path} ({error.strerror or error})")
 
 
 # *** the process's timeline ***

@@ -17,10 +17,10 @@ import os
 import re
 import shlex
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from uopc.say import say
 
 SILENCE = 2  # seconds that one waits for compilers without being told
 UNIT = 1 << 15  # characters of several sources that make one translation unit
+MOST_THREADS = 256  # that are of use, whatever OMP_NUM_THREADS says, if the cores are fewer
 CHUNKS = 16  # per thread, of a program whose steps are shared out
 
 
@@ -263,16 +264,20 @@ ENTRY = "\nvoid {entry}(void** arrays, char* scratch, long first, long last) " \
         "{{ {name}({arguments}); }}\n"
 
 
+_Entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_long, ctypes.c_long)
+
+
 class _Library(ctypes.CDLL):
-    """A shared object that stays in memory until nobody refers to it any more, be it by one of its
-    functions: Linux allows a process no more than 65,530 mappings, of which each takes a few."""
+    """A shared object that stays in memory until nobody refers to it any more: each takes a few of
+    the 65,530 mappings that Linux allows a process."""
 
-    def __del__(self, close: Callable[[int], None] = _ctypes.dlclose) -> None:
-        if handle := vars(self).get("_handle"):
-            close(handle)
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        # not __del__, in which the table of what is loaded would still give it away
+        weakref.finalize(self, _ctypes.dlclose, self._handle).atexit = False
 
 
-_loaded: WeakValueDictionary[str, _Library] = WeakValueDictionary()
+_loaded: weakref.WeakValueDictionary[str, _Library] = weakref.WeakValueDictionary()
 _said: set[str] = set()  # what is said once in a process
 
 
@@ -293,22 +298,40 @@ LAUNCH = (Path(__file__).parent / "launch.c").read_text()
 
 @functools.cache
 def launcher() -> _Library:
-    """The library of `launch.c`: `launch`, `threads`, `one_thread`. No types are checked."""
+    """The library of `launch.c`: `launch`, `threads`, `room_for`, `one_thread`. No types are
+    checked."""
     library = _load(LAUNCH)
     library.launch.argtypes = [ctypes.c_long, ctypes.c_long, *[ctypes.c_void_p] * 5,
                                ctypes.c_long]
     library.launch.restype = None
-    library.threads.restype = ctypes.c_long
+    library.threads.restype = library.room_for.restype = ctypes.c_long
+    library.room_for.argtypes = [ctypes.c_long]
     return library
+
+
+@functools.cache
+def _useful_threads(wanted: int) -> int:
+    """Of so many that OpenMP would take those that may be of use, and for which there is room;
+    says so if that is fewer."""
+    most = max(MOST_THREADS, usable_cores())
+    threads = launcher().room_for(min(wanted, most))
+    if threads < wanted:
+        reason = f"more than {most} are of no use here" if threads == most else \
+            "the system has no room for more (ulimit -u)"
+        say(f"uopc: uses {threads} of {wanted} threads: {reason}")
+    return threads
+
+
+def team() -> int:
+    """How many threads do the loops that are shared out."""
+    return _useful_threads(launcher().threads())
 
 
 def _load(src: str) -> _Library:
-    library = _loaded.get(src)
-    if library is None:
-        loaded = load_all([src])
-        library = _loaded[src]
-        del loaded
-    return library
+    if (library := _loaded.get(src)) is not None:
+        return library
+    found = load_all([src]).libraries[src]
+    return found.result()[0] if isinstance(found, Future) else found
 
 
 def _load_together(sources: Sequence[str]) -> list[_Library]:
@@ -341,14 +364,14 @@ def _library(src: str, path: str) -> _Library:
                            "folder is mounted noexec, set UOPC_CACHE to another") from None
 
 
-def _say_threads(library: _Library) -> None:
+def _say_threads(threads: int) -> None:
     """Once: how many threads there are for the loops that are shared out, and why."""
     with _lock:
         if "threads" in _said:
             return
         _said.add("threads")
     command = compiler()
-    said = f"{library.threads()} (OpenMP; OMP_NUM_THREADS sets another number)" \
+    said = f"{threads} (OpenMP; OMP_NUM_THREADS sets another number)" \
         if openmp(command) else f"1 ({shlex.join(command)} has no OpenMP)"
     say(f"uopc: threads: {said}")
 
@@ -394,11 +417,9 @@ class Program:
         self.parameters = [rest.split()[-1] for _, rest in pieces]
         self.dtypes = tuple(by_c_name[p] for p in parameters)
         self.steps, self.scratch = steps_of(src, name), scratch_of(src, name)
-        entry = _load(src)[_entry_name(name, src)]  # which keeps the library, but not it this
-        self.entry = ctypes.cast(entry, ctypes.c_void_p).value
-        self._call = entry
-        self._call.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_long, ctypes.c_long]
-        self._call.restype = None
+        self.library = _load(src)  # which stays as long as this
+        self.entry = ctypes.addressof(ctypes.c_char.in_dll(self.library, _entry_name(name, src)))
+        self._call = _Entry(self.entry)  # a function of a CDLL's own would refer to itself
 
     def __call__(self, *arrays: np.ndarray, log: np.ndarray | None = None) -> None:
         """Run on `arrays`. Raises TypeError for a wrong number, dtype or memory layout. `log` is
@@ -439,9 +460,9 @@ class Tasks:
     def __init__(self, programs: Sequence[Program], phases: Sequence[Sequence[int]]) -> None:
         library = launcher()
         parallel = any(p.steps > 1 for p in programs)
-        self.threads, self.launch = library.threads() if parallel else 1, library.launch
+        self.threads, self.launch = team() if parallel else 1, library.launch
         if parallel and config.debug() >= 1:
-            _say_threads(library)
+            _say_threads(self.threads)
         self.phases = len(phases)
         first = [0, *itertools.accumulate(len(p.dtypes) for p in programs)]
         self.order = [k for phase in phases for k in phase]

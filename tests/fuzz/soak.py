@@ -15,8 +15,8 @@ from uopc import kernelize
 from uopc.tensor import Tensor
 
 COUNT, STRIDE = 3000, 40
-PLANS = 16  # kept, so that a stride comes to their end, too
-MAPPINGS, FILES, MEMORY = 200, 4, 40 << 20  # that may come and go
+PLANS = 6  # kept, so that a stride comes to their end, too
+MAPPINGS, FILES, MEMORY = 100, 4, 40 << 20  # that may come and go
 
 
 def state() -> tuple[int, int, int]:
@@ -35,7 +35,7 @@ def compute(rng: random.Random, number: int) -> bool:
     scale = 1 + number / 1024
     got = [((x * scale + 1).sum(rng.randrange(2) if rows == columns else 0) * 2).sum().item()]
     want = [2 * (data * scale + 1).sum()]
-    if rng.random() < 0.3:
+    if rng.random() < 0.2:
         got.append((x.exp().softmax(-1) * scale).sum().item())
         want.append(rows * scale)
     return bool(np.allclose(got, want, rtol=1e-4))
