@@ -131,6 +131,9 @@ def load_dataset(
     be downloaded and cannot be, OSError if a file cannot be read or written.
     """
     check_tokenizer_name(tokenizer)
+    if not str(dataset):
+        raise ValueError(f"the data set is an empty name; known are {', '.join(SOURCES)} and the "
+                         "path of any text")
     if data_dir is not None and not str(data_dir):
         raise ValueError("the folder of prepared data is an empty name; leave --data_dir out for "
                          f"{DEFAULT_ROOT}")

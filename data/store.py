@@ -195,13 +195,14 @@ def writable_folder(folders: Sequence[Path]) -> Path:
     """
     problems: list[str] = []
     for folder in folders:
-        root = folder.parent
+        place = root = folder.parent
         try:
             _make_root(root)
-            with tempfile.TemporaryFile(dir=folder if folder.is_dir() else root):
+            place = folder if folder.is_dir() else root
+            with tempfile.TemporaryFile(dir=place):
                 pass
         except OSError as error:
-            problems.append(f"cannot write {root} ({error.strerror or error})")
+            problems.append(f"cannot write {place} ({error.strerror or error})")
             continue
         if problems:
             print(f"data: {'; '.join(problems)}; using {root}", file=sys.stderr)

@@ -43,7 +43,8 @@ def textfile_source(path: Path) -> Source:
     _check_memory(path, raw, memory)
     _check_is_text(path, raw)
     full_path = path.resolve()
-    if stat.S_ISREG(mode) and full_path.exists():  # not one that a shell has deleted already
+    # A file that a shell passed on may be deleted already, or stand where this user may not look.
+    if stat.S_ISREG(mode) and os.path.exists(full_path):
         name = re.sub(r"[^A-Za-z0-9._-]+", "_", path.stem)[:40] or "text"
         identity = os.fsencode(full_path)  # a file name need not be valid Unicode
     else:

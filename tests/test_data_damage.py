@@ -19,6 +19,7 @@ from tests.fuzz.data_folders import KINDS, damage
 from tests.fuzz.harness import outcome_of
 
 TEXT = "Nothing is lost: é, € and 𝄞 stay as they are.\n" * 20
+NOBODY = 65534  # a user without rights
 OTHER = TEXT.translate({ord("N"): "M", ord("M"): "N"})
 
 
@@ -112,3 +113,31 @@ def test_the_cache_folder_is_the_users_alone(
         os.umask(before)
     for folder in (cache_root(), cache_root().parent, tmp_path / "home" / ".cache"):
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_a_place_without_rights_is_named(corpus: Path) -> None:
+    """By a user who is not root, whom rights do not stop."""
+    root = corpus.parent / "prepared"
+    root.mkdir()
+    corpus.parent.chmod(0o755)
+    if os.getuid() == 0:
+        os.chown(root, NOBODY, NOBODY)
+
+    def load() -> None:
+        os.chdir(corpus.parent)  # before: another user may not pass the folders above
+        if os.getuid() == 0:
+            os.setuid(NOBODY)
+        load_dataset(corpus.name, data_dir="prepared")
+
+    assert outcome_of(load).code == 0
+    (folder,) = root.iterdir()
+    for path, said in ((folder / "meta.json", "meta.json: Permission denied; prepared again"),
+                       (folder / "val.bin", "val.bin: Permission denied; prepared again"),
+                       (folder, f"cannot write prepared/{folder.name} (Permission denied)"),
+                       (root, "cannot write prepared (Permission denied)")):
+        mode = path.stat().st_mode
+        path.chmod(0)
+        outcome = outcome_of(load)
+        path.chmod(mode)
+        assert said in outcome.output
+        assert (outcome.code == 0) == said.endswith("again")

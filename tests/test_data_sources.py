@@ -162,6 +162,13 @@ def test_ctrl_c_while_modules_are_loaded_ends_prepare_with_a_line(tmp_path: Path
 # ---- names and locales ----
 
 
+def test_empty_names_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="the data set is an empty name"):
+        load_dataset("", data_dir=tmp_path)
+    with pytest.raises(ValueError, match="the folder of prepared data is an empty name"):
+        load_dataset("python", data_dir="")
+
+
 def test_the_home_folder_is_understood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "t.txt").write_text(TEXT, encoding="utf-8")
