@@ -21,6 +21,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+from data.memory import available_memory
 from train.run_folder import write_whole
 from train.schema import attention_bytes, check_info, check_tensors, check_values, parse_info
 from train.terminal import few, quoted, visible
@@ -117,10 +118,10 @@ def _read(raw: BinaryIO, file: safe_open) -> Checkpoint:
 
 
 def check_memory(what: str, size: int) -> None:
-    """Raises ValueError if the machine has less memory than this, in bytes."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    """Raises ValueError if there is less memory than this, in bytes."""
+    memory = available_memory()
     if size > memory:
-        raise ValueError(f"{what} needs {size:,} bytes, this machine has {memory:,}")
+        raise ValueError(f"{what} needs {size:,} bytes, there are {memory:,}")
 
 
 def _place_of_digest(header: bytes | bytearray, digest: str) -> int:

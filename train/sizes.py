@@ -2,25 +2,11 @@
 from __future__ import annotations
 
 import argparse
-import os
-import resource
-from pathlib import Path
+
+from data.memory import available_memory
 
 BYTES = 4  # of a float32
-CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 LAYER_OVERHEAD = 100_000  # bytes of graph, plan and loaded kernels for a layer, at the least
-
-
-def available_memory() -> int:
-    """Bytes that this process can have at most: the machine's, and what limits it."""
-    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-    for name in CGROUP_LIMITS:
-        try:
-            limits.append(int(Path(name).read_text()))
-        except (OSError, ValueError):  # there is none, or it is "max"
-            continue
-    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    return min(limits + ([limit] if limit != resource.RLIM_INFINITY else []))
 
 
 def gpt_memory(options: argparse.Namespace, vocab_size: int) -> dict[str, int]:
