@@ -170,3 +170,28 @@ def test_the_timeline_of_a_home(tmp_path: Path) -> None:
     program(SUM.format(number=1), PROFILE="~/trace.json", HOME=str(tmp_path),
             UOPC_CACHE=str(tmp_path / "cache"))
     assert (tmp_path / "trace.json").exists()
+
+
+def test_as_many_compilers_as_the_process_may_use_cores() -> None:
+    code = "import os; os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])\n" \
+        "from uopc import runtime\nprint(runtime.Loading().pool._max_workers)"
+    assert program(code).stdout == "1\n"
+
+
+def test_one_failure_ends_the_others(tmp_path: Path) -> None:
+    """The call that waits for them raises at once, and its compilers end."""
+    code = """
+import _thread, os, threading, time
+from uopc import runtime
+os.sched_getaffinity = lambda _: range(4)
+try:
+    with runtime.loading() as load:
+        load("void slow(float* a) {\\n}\\n" + "/*" + "x" * runtime.UNIT + "*/")
+        raise ValueError("of the caller's own")
+except ValueError as error:
+    print(error)
+"""
+    start = time.monotonic()
+    done = program(code, CC=str(slow_compiler(tmp_path)), UOPC_CACHE=str(tmp_path / "cache"))
+    assert (done.stdout, done.stderr) == ("of the caller's own\n", "")
+    assert time.monotonic() - start < 20 and not sleepers()
