@@ -183,7 +183,7 @@ def test_what_is_no_file_is_called_what_it_is(trained: Path, tmp_path: Path) -> 
         path.unlink()
     path.write_bytes((trained / FILE_NAME).read_bytes())
     os.truncate(path, 1 << 43)
-    assert "needs 8,796,093,022,208 bytes, this machine has" in refusal(tmp_path)
+    assert "needs 8,796,093,022,208 bytes, there are" in refusal(tmp_path)
 
 
 def test_no_path_is_taken_from_a_checkpoint(trained: Path, tmp_path: Path,
