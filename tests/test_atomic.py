@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from uopc import nn, random
+from uopc.atomic import atomic
 from uopc.jit import jit
 from uopc.tensor import Tensor
 
@@ -53,9 +54,10 @@ def test_a_step_whose_computing_fails_changes_nothing(monkeypatch: pytest.Monkey
     w = Tensor([1.0, 2.0], requires_grad=True)
     optimizer = nn.AdamW([w])
     w.grad = Tensor([1.0, 1.0])
-    optimizer.lr = "fast"
-    with pytest.raises(TypeError):
-        optimizer.step()
+    for wrong in ("fast", -5):
+        optimizer.lr = wrong
+        with pytest.raises(ValueError, match="lr must be a number and not negative"):
+            optimizer.step()
     optimizer.lr = 0.1
     with pytest.raises(ValueError, match="broken"), monkeypatch.context() as patch:
         def broken(*_: object) -> None:
@@ -66,3 +68,35 @@ def test_a_step_whose_computing_fails_changes_nothing(monkeypatch: pytest.Monkey
     assert not np.any(optimizer.m[0].numpy()) and w.grad.tolist() == [1, 1]
     optimizer.step()
     assert optimizer.t == [1] and w.numpy()[0] < 1
+
+
+def test_what_a_native_call_has_done_is_done_for_the_calls_around_it() -> None:
+    """Its arrays cannot be taken back, so count and parameters stay those of one step."""
+    w = Tensor([1.0, 2.0], requires_grad=True)
+    optimizer = nn.AdamW([w], lr=0.1)
+
+    @jit
+    def step(x: Tensor) -> Tensor:
+        optimizer.zero_grad()
+        loss = (w * x).square().sum()
+        loss.backward([w])
+        optimizer.step(loss)
+        return loss
+
+    @atomic
+    def step_and_fail() -> None:
+        step(Tensor([1.0, 1.0]))
+        raise ValueError("after the step")
+
+    for _ in range(5):
+        step(Tensor([1.0, 1.0]))
+    with pytest.raises(ValueError, match="after the step"):
+        step_and_fail()
+    count, values = optimizer.t, w.numpy()
+    again = Tensor([1.0, 2.0], requires_grad=True)
+    other = nn.AdamW([again], lr=0.1)
+    for _ in range(count[0]):
+        again.grad = None
+        again.square().sum().backward([again])
+        other.step()
+    np.testing.assert_allclose(values, again.numpy(), rtol=1e-5)

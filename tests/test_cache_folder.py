@@ -89,11 +89,50 @@ def test_each_folder_above_is_checked(tmp_path: Path) -> None:
             Folder(shared / "mine" / "cache")
     shared.chmod(0o1777)  # where nobody can rename what is not theirs
     Folder(shared / "mine" / "cache")
-    if os.getuid() == 0:
-        shared.chmod(0o755)
+    for mode in (0o755, 0o1777) if os.getuid() == 0 else ():
         os.chown(shared, STRANGER, STRANGER)
+        shared.chmod(mode)  # the owner of a sticky folder may rename what lies in it
         with pytest.raises(PermissionError, match=f"{shared} belongs to user {STRANGER}"):
             Folder(shared / "mine" / "cache")
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a link away")
+def test_a_link_of_somebody_else_is_not_followed(tmp_path: Path) -> None:
+    """Else a stranger chooses which of our folders is the cache."""
+    Folder(tmp_path / "mine")
+    (tmp_path / "link").symlink_to("mine")
+    assert Folder(tmp_path / "link" / ".." / "link").path == tmp_path / "mine"
+    os.chown(tmp_path / "link", STRANGER, STRANGER, follow_symlinks=False)
+    with pytest.raises(PermissionError, match=f"link belongs to user {STRANGER}"):
+        Folder(tmp_path / "link")
+
+
+def test_a_refused_folder_is_not_made(tmp_path: Path) -> None:
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    with pytest.raises(PermissionError):
+        Folder(tmp_path / "open" / "new" / "cache")
+    assert not list((tmp_path / "open").iterdir())
+
+
+def test_new_folders_are_private_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0o002)
+    try:
+        folder = Folder(tmp_path / "a" / "b")
+    finally:
+        os.umask(before)
+    assert {p.stat().st_mode & 0o777 for p in (folder.path, folder.path.parent)} == {0o700}
+
+
+def test_without_a_home_a_private_folder_serves(tmp_path: Path,
+                                                monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "all").mkdir()
+    (tmp_path / "all").chmod(0o1777)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "all"))
+    monkeypatch.setenv("UOPC_CACHE", "~nobody-of-this-name/x")
+    _cache.cache_clear()
+    assert cache_folder() == tmp_path / "all" / f"uopc-{os.getuid()}"
+    _cache.cache_clear()
 
 
 def test_a_link_of_the_user_is_followed_and_its_target_checked(tmp_path: Path) -> None:

@@ -253,6 +253,9 @@ def test_sums_that_are_wanted_otherwise_stay_sums() -> None:
         levels_agree((a * b + c * d).sum(0), (a * b + c * d).sum(), level=level)  # no reuse
         levels_agree((outer + 1).sum(0), (outer.cast(dtypes.i32) * 2).sum(0), level=level)
         levels_agree((a.unsqueeze(1) * b.unsqueeze(2) + 1).sum(0), level=level)
+    large, small = (Tensor(np.full(s, 1e19, np.float32)) for s in ((4, 1, 8), (4, 8)))
+    for level in (1, 2):  # each of the products overflows, their sum does not
+        levels_agree((large * small + (-large) * small).sum(-1), level=level)
 
 
 def test_a_long_chain_is_cut_into_pieces_that_are_alike() -> None:

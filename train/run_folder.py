@@ -60,9 +60,7 @@ def _lock(folder: Path) -> int | None:
         except BlockingIOError:
             time.sleep(0.2)  # a run that is just ending is gone then, one just starting has signed
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if not _is_at(descriptor, path):  # the run that had it has ended and deleted it
-            os.close(descriptor)
-            return _lock(folder)
+        is_ours = _is_at(descriptor, path)
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}, started "
                               f"{time.strftime('%Y-%m-%d %H:%M:%S')}".encode(), 0)
@@ -79,7 +77,11 @@ def _lock(folder: Path) -> int | None:
             print(f"the file system of {folder} has no locks: take care that no other run writes "
                   "to it", file=sys.stderr)
         return None
-    return descriptor
+    if is_ours:
+        return descriptor
+    os.close(descriptor)  # the run that had it has ended and deleted it, and the folder perhaps
+    folder.mkdir(parents=True, exist_ok=True)
+    return _lock(folder)
 
 
 def write_whole(target: Path, content: bytes | bytearray) -> None:

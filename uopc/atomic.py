@@ -63,9 +63,12 @@ def change(owner: Any, **values: Any) -> None:
 
 
 def commit(*calls: Callable[[], object]) -> None:
-    """Run functions written in C, and from there on let the atomic call be done; all or none."""
-    journal = _open.journal
-    ends = [] if journal is None else [journal.before.clear]
+    """Run functions written in C, and from there on let the atomic call be done; all or none. What
+    such functions do cannot be undone, so the atomic calls around it are done as far, too."""
+    journal, ends = _open.journal, []
+    while journal is not None:
+        ends.append(journal.before.clear)
+        journal = journal.outer if calls else None
     deque(map(_run, [*calls, *ends]), 0)
 
 

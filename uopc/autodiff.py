@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable, Iterable
 
 from uopc.composite import LN_2, LOG2_E, broadcast, exp, log, reduce_axes
+from uopc.ops import ACCUMULATED
 from uopc.uop import Ops, UOp
 
 Gradients = tuple[UOp | None, ...]
@@ -40,7 +41,7 @@ def gradients(root: UOp, targets: Iterable[UOp], seed: UOp) -> dict[UOp, UOp]:
         g = grads[u] if u in targets else grads.pop(u)
         for s, part in zip(u.src, gradient_rules[u.op](g, u), strict=True):
             if part is not None and s in leads_to_target:
-                grads[s] = grads[s] + part if s in grads else part
+                grads[s] = _accumulated(grads[s], part) if s in grads else part
     found = {t: grads[t] for t in targets if t in grads}
     if len(found) < len(targets):
         for t in targets.intersection(root.toposort(stop=_is_detached)).difference(found):
@@ -50,6 +51,10 @@ def gradients(root: UOp, targets: Iterable[UOp], seed: UOp) -> dict[UOp, UOp]:
 
 def _is_detached(u: UOp) -> bool:
     return u.op is Ops.STAGE and u.arg is not None
+
+
+def _accumulated(so_far: UOp, part: UOp) -> UOp:
+    return (so_far + part).replace(arg=ACCUMULATED)
 
 
 def _unless_zero(g: UOp, value: UOp) -> UOp:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
 import functools
 import hashlib
 import itertools
@@ -33,6 +34,7 @@ CACHE_LIMIT = 1 << 30  # bytes of plans and objects
 FILES_BETWEEN_TRIMS = 500
 SCRATCH_SECONDS = 3600  # after which nobody works in a folder any more
 DIGEST_BYTES = hashlib.sha256().digest_size
+MAX_LINKS = 40  # to follow on the way to the folder
 LENGTH_BYTES = 4  # that tell how long a file's list of names is
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 OPEN_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -44,18 +46,12 @@ class Folder:
     and where there is none and none can be made."""
 
     def __init__(self, path: Path) -> None:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.path = path.resolve()
+        self.path = _checked(path)
         if self.path.stat().st_mode & stat.S_ISVTX:  # a place for all, like /tmp
-            self.path = self.path / f"uopc-{os.getuid()}"
-            self.path.mkdir(mode=0o700, exist_ok=True)
+            self.path = _checked(self.path / f"uopc-{os.getuid()}")
         self.fd = os.open(self.path, OPEN_FLAGS | os.O_DIRECTORY)
         try:
             _check_rights(self.path, os.fstat(self.fd))
-            for parent in self.path.parents:
-                found = parent.stat()
-                if not found.st_mode & stat.S_ISVTX:
-                    _check_rights(parent, found)
         except OSError:
             os.close(self.fd)
             raise
@@ -117,10 +113,44 @@ class Folder:
         return str(by_descriptor if by_descriptor.exists() else self.path / name)
 
 
-def _check_rights(path: Path, found: os.stat_result) -> None:
-    """Raises PermissionError for what somebody else could have changed."""
+def _checked(path: Path) -> Path:
+    """The folder that an absolute path leads to, made where it is missing. From the root on, each
+    folder and each link on the way is checked before what lies below it is looked at. Raises
+    PermissionError for one that somebody else could have changed, OSError where there is no
+    folder."""
+    at, parts, links = Path(path.anchor), list(reversed(path.parts[1:])), 0
+    while parts:
+        step = at / parts.pop()
+        with contextlib.suppress(FileExistsError):
+            if not os.path.lexists(step):
+                step.mkdir(mode=0o700)
+        found = step.lstat()
+        if stat.S_ISLNK(found.st_mode):
+            links += 1
+            if links > MAX_LINKS:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+            _check_owner(step, found)
+            target = Path(os.readlink(step))
+            at = Path(target.anchor) if target.is_absolute() else at
+            parts += reversed(target.parts[1:] if target.is_absolute() else target.parts)
+        elif not stat.S_ISDIR(found.st_mode):
+            raise NotADirectoryError(errno.ENOTDIR, f"{step} is no folder")
+        else:
+            # In a sticky folder only its owner can rename what is not theirs.
+            check = _check_owner if found.st_mode & stat.S_ISVTX else _check_rights
+            check(step, found)
+            at = at.parent if step.name == ".." else step
+    return at
+
+
+def _check_owner(path: Path, found: os.stat_result) -> None:
     if found.st_uid not in (os.getuid(), 0):
         raise PermissionError(f"{path} belongs to user {found.st_uid}")
+
+
+def _check_rights(path: Path, found: os.stat_result) -> None:
+    """Raises PermissionError for what somebody else could have changed."""
+    _check_owner(path, found)
     if found.st_mode & OTHERS_WRITE:
         raise PermissionError(f"others may write to {path}, and its files are run as programs")
 
@@ -249,8 +279,10 @@ def _write(path: Path, content: bytes) -> None:
 @functools.cache
 def _cache(wanted: str, home_cache: str) -> Cache:
     """By the values of UOPC_CACHE and XDG_CACHE_HOME, which are made absolute once."""
-    folder = wanted or os.path.join(home_cache or "~/.cache", "uopc")
-    return Cache(Path(os.path.abspath(os.path.expanduser(folder))))
+    folder = os.path.expanduser(wanted or os.path.join(home_cache or "~/.cache", "uopc"))
+    if folder.startswith("~"):  # nobody's home: a folder of our own in the place for all
+        folder = tempfile.gettempdir()
+    return Cache(Path(os.path.abspath(folder)))
 
 
 def cache() -> Cache:

@@ -42,7 +42,7 @@ def _find_compiler(wanted: str) -> tuple[str, ...]:
             raise CompileError(f"CC={wanted!r} in the environment cannot be taken apart as a "
                                f"shell would: {error}") from None
         if words and (path := shutil.which(words[0])):
-            return (path, *words[1:])
+            return (os.path.abspath(path), *words[1:])
     raise CompileError(f"no C compiler found (tried {', '.join(tried)}): install gcc or clang, or "
                        "set CC to the command of one")
 

@@ -226,6 +226,8 @@ class Optimizer:
     def step(self, *extra: Tensor) -> None:
         """Update every parameter that has a gradient. Parameters, the optimizer's state and the
         `extra` tensors (a loss to be shown, say) are computed in one plan."""
+        for options in (vars(self), *self.param_groups):  # they may have been changed
+            _check_options(options)
         changed = self._update([k for k, p in enumerate(self.params) if p.grad is not None])
         Tensor.realize_all(*changed, *extra)
 

@@ -42,7 +42,7 @@ class Ops(enum.IntEnum):
     SQRT = enum.auto()
     RECIPROCAL = enum.auto()
     TRUNC = enum.auto()      # towards zero
-    ADD = enum.auto()
+    ADD = enum.auto()        # arg ACCUMULATED where it adds up gradients
     MUL = enum.auto()
     DIV = enum.auto()        # floats only: IEEE's quotient, rounded once
     IDIV = enum.auto()       # floor division; an integer divided by 0 gives 0
@@ -79,6 +79,9 @@ BINARY = COMPARE | {Ops.ADD, Ops.MUL, Ops.DIV, Ops.IDIV, Ops.MOD, Ops.POW, Ops.M
                     Ops.AND, Ops.OR, Ops.XOR, Ops.SHL, Ops.SHR}
 ALU = UNARY | BINARY | {Ops.WHERE}
 COMMUTATIVE = frozenset({Ops.ADD, Ops.MUL, Ops.AND, Ops.OR, Ops.XOR, Ops.CMPEQ, Ops.CMPNE})
+
+
+ACCUMULATED = "accumulated"  # the arg of an ADD of gradients, which may be taken apart again
 
 
 class ParamArg(NamedTuple):

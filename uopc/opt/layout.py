@@ -14,7 +14,7 @@ import functools
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from uopc.ops import ALU, MOVEMENT
+from uopc.ops import ACCUMULATED, ALU, MOVEMENT
 from uopc.opt.access import access
 from uopc.opt.target import Target, target
 from uopc.rangeify import lower_movement, regrouped
@@ -44,9 +44,9 @@ def _reduce_last(moved: UOp) -> UOp:
 
 
 def sum_products_apart(roots: Sequence[UOp]) -> list[UOp]:
-    """The sum over several products of matrices, as is the gradient of a weight that is used
-    several times, becomes a sum of matrix products: each is tiled by itself, and equal ones are
-    compiled once.
+    """The gradient of a weight that is used several times, which is the sum over several products
+    of matrices, becomes a sum of matrix products: each is tiled by itself, and equal ones are
+    compiled once. Other sums stay: taken apart they could overflow, or lose what cancels.
 
         sum over n of (a[n, i]*b[n, j] + c[n, i]*d[n, j])
         →  (sum over n of a[n, i]*b[n, j]) + (sum over n of c[n, i]*d[n, j])
@@ -64,8 +64,8 @@ def sum_products_apart(roots: Sequence[UOp]) -> list[UOp]:
 
 
 def _terms(u: UOp, uses: Mapping[UOp, int]) -> tuple[list[UOp], Callable[[UOp], UOp]]:
-    """What is added up before a reduction sums it, as long as nobody else needs a sum of it; and
-    how one of these terms is reduced. No terms for any other node."""
+    """The gradients that are added up before a reduction sums them, as long as nobody else needs a
+    sum of them; and how one of these terms is reduced. No terms for any other node."""
     if u.op is not Ops.REDUCE or u.arg[0] is not Ops.ADD or not u.dtype.is_float:
         return [], UOp.stage
     orders, x = [], u.src[0]
@@ -75,7 +75,7 @@ def _terms(u: UOp, uses: Mapping[UOp, int]) -> tuple[list[UOp], Callable[[UOp], 
     terms, todo = [], [x]
     while todo:
         v = todo.pop()
-        if v.op is Ops.ADD and uses[v] == 1:
+        if v.op is Ops.ADD and v.arg == ACCUMULATED and uses[v] == 1:
             todo += reversed(v.src)
         else:
             terms.append(v)
