@@ -214,3 +214,14 @@ def test_sizes_and_widths_that_do_not_fit_are_refused() -> None:
         for shape in ((1,), (2, 1), (2, 4), ()):
             with pytest.raises(ValueError, match="of width 3 needs it as the last axis, got"):
                 layer(Tensor.ones(*shape))
+
+
+def test_momentum_may_come_later() -> None:
+    w = Tensor([1.0], requires_grad=True)
+    optimizer = nn.SGD([w], lr=0.1)
+    for momentum in (0.0, 0.5, 0.5):
+        optimizer.momentum = momentum
+        optimizer.zero_grad()
+        (w * 2).sum().backward([w])
+        optimizer.step()
+    assert w.item() == pytest.approx(1 - 0.1 * (2 + 2 + 3))

@@ -261,6 +261,8 @@ class SGD(Optimizer):
             if decay := self._option("weight_decay", k):
                 g = g + p * decay
             if momentum := self._option("momentum", k):
+                if not self.v:  # it was 0 for all until now
+                    change(self, v=[_zeros_like(q) for q in self.params])
                 g = self.v[k].assign(self.v[k] * momentum + g)
                 changed.append(g)
             changed.append(p.assign(p - _scalar(rates[id(source)], p) * g))
